@@ -27,6 +27,7 @@ mod families;
 mod format;
 mod framing;
 mod google;
+mod host;
 mod ids;
 mod lenient_values;
 mod mistral;

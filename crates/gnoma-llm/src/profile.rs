@@ -1,11 +1,12 @@
 //! What distinguishes one endpoint from another: address, key, protocol, and the small differences
 //! between servers that claim the same protocol.
 
-use std::net::IpAddr;
-
 use gnoma_core::Secret;
 
-use crate::families::{self, Family};
+use crate::{
+    families::{self, Family},
+    host::{host_of, is_private},
+};
 
 /// The wire an endpoint speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -467,25 +468,6 @@ impl Profile {
                 format!("{}{path}{joint}{query}", base.trim_end_matches('/'))
             }
         }
-    }
-}
-
-/// The host of an address, without port and brackets.
-pub(crate) fn host_of(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?']).next().unwrap_or_default();
-    match authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
-        Some((address, _)) => address,
-        None => authority.split(':').next().unwrap_or_default(),
-    }
-}
-
-/// Reports whether a host is this machine or one on its private network.
-fn is_private(host: &str) -> bool {
-    match host.parse::<IpAddr>() {
-        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
-        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
-        Err(_) => !host.contains('.') || host.ends_with(".local"),
     }
 }
 

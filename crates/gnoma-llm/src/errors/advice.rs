@@ -1,7 +1,7 @@
 //! What to do about failures that servers name in words of their own.
 
 use super::remedy::{LISTS_MODELS, wrong_address};
-use crate::{Profile, profile::host_of};
+use crate::{Profile, host::host_of};
 
 /// That a filter refused the prompt: Azure, DeepSeek, Alibaba.
 const FILTER_WORDS: &[&str] = &[

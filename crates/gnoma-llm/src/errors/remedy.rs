@@ -5,7 +5,7 @@ use gnoma_core::{ErrorKind, error_policy::Remedy};
 use gnoma_net::{CertificateFault, NetErrorKind};
 
 use super::keys;
-use crate::{Profile, Protocol, profile::host_of};
+use crate::{Profile, Protocol, host::host_of};
 
 /// The beginning of the hint for a model that does not exist.
 pub(super) const LISTS_MODELS: &str = "`gnoma models` lists the models";

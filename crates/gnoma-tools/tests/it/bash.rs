@@ -128,7 +128,7 @@ async fn editors_and_questions_end_at_once_and_a_word_says_so() {
 
 #[tokio::test]
 async fn program_that_draws_a_screen_and_waits_is_ended_with_advice() {
-    let editor = r#"echo built; printf '\033[24;1H"f" 1L\033[1;1Hhello\r\n~   '; exec sleep 60"#;
+    let editor = r#"echo 'Output is not to a terminal'; printf '\033[24;1H"f" 1L\033[1;1Hhello\r\n~   '; exec sleep 60"#;
     let watch = "TERM=xterm; printf '\\033[?1049hEvery 2.0s'; sleep 60; printf '\\033[?1049l'";
     for command in [editor, watch] {
         let bench = Bench::new();

@@ -145,13 +145,15 @@ async function person(width, colorScheme, link) {
   return page;
 }
 /** The page as it lies in its folder, in place of the one in the program. */
+let policy;
 async function unbuilt(route) {
   const name = new URL(route.request().url()).pathname.slice(1) || "index.html";
   const kind = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml", webmanifest: "application/manifest+json" }[name.split(".").pop()];
-  const policy = (await route.fetch({ url: `${base}/` })).headers()["content-security-policy"];
+  policy ??= (await route.fetch({ url: `${base}/` })).headers()["content-security-policy"];
   await route.fulfill({ status: 200, headers: { "content-type": kind, "content-security-policy": policy }, body: readFileSync(join(process.env.PAGE, name), "utf8").replaceAll("{{build}}", await build()) });
 }
-const build = async () => /content="([0-9a-f]{12})"/.exec(await (await fetch(`${base}/`)).text())[1];
+let known;
+const build = async () => (known ??= /content="([0-9a-f]{12})"/.exec(await (await fetch(`${base}/`)).text())[1]);
 const told = (page, text) => page.waitForFunction((it) => document.getElementById("transcript").textContent.includes(it), text, { timeout: 30000 });
 const write = async (page, text) => { await page.fill("#say", text); await page.click("#send"); };
 const idle = (page) => page.waitForFunction(() => document.getElementById("stop").hidden && !document.getElementById("composer").hidden, null, { timeout: 60000 });
@@ -360,12 +362,12 @@ try {
   server.kill("SIGKILL");
   await desk.waitForFunction(() => document.getElementById("banner").textContent.includes("lost"));
   say(true, "a killed server is told");
+  await write(desk, "hear me again");
+  await desk.waitForFunction(() => /Not sent yet/.test(document.getElementById("echo").textContent), null, { timeout: 30000 });
   await start();
-  await desk.waitForFunction(() => document.getElementById("banner").textContent === "", null, { timeout: 30000 });
-  await write(desk, "hear me");
-  await told(desk, "I heard you.");
+  await desk.waitForFunction(() => [...document.querySelectorAll("#messages .message.user")].some((it) => it.textContent.includes("hear me again")), null, { timeout: 30000 });
   await idle(desk);
-  say(true, "the page goes on once it is back");
+  say((await desk.locator("#echo .pending").count()) === 0 && (await desk.locator("#messages .message.user", { hasText: "hear me again" }).count()) === 1, "what is sent while the server is away arrives once it is back, once");
   // What a browser itself says of a connection that is refused.
   bad.splice(0, bad.length, ...bad.filter((it) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(it)));
 

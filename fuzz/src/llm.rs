@@ -97,7 +97,7 @@ fn framed<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Framed {
     let mut framed = Framed::default();
     for piece in pieces {
         if let Err(error) = add_records(&mut framer, piece, &mut framed.records) {
-            framed.error = Some(error);
+            framed.error = Some(without_quote(&error));
             return framed;
         }
     }
@@ -118,6 +118,11 @@ fn add_records(
     Ok(())
 }
 
+/// A failure without what it quotes of the answer: that is as much as has come.
+fn without_quote(failure: &str) -> String {
+    failure.split_once(": it begins with").map_or(failure, |(reason, _)| reason).to_owned()
+}
+
 /// What the consumer of a stream sees.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
@@ -129,7 +134,8 @@ struct Answer {
 fn read<'a>(protocol: Protocol, pieces: impl IntoIterator<Item = &'a [u8]>) -> Answer {
     let mut events = Events::new();
     let went = take(protocol, pieces, &mut events);
-    let failure = went.err().filter(|_| !events.iter().any(is_stop));
+    let failure =
+        went.err().filter(|_| !events.iter().any(is_stop)).map(|failure| without_quote(&failure));
     Answer { events, failure }
 }
 
@@ -149,7 +155,7 @@ fn take<'a>(
     if !framer.has_received() || framer.is_cut() {
         return Err("cut".to_owned());
     }
-    if let Some(record) = framer.unfinished_record() {
+    while let Some(record) = framer.unfinished_record() {
         // It may be cut: then the end is what is reported.
         let _cut = decoder.decode_frame(record.as_frame(), events);
     }

@@ -248,6 +248,7 @@ mod tests {
             during: None,
             parts: Vec::new(),
             notable: Vec::new(),
+            dangers: Vec::new(),
         }
     }
 

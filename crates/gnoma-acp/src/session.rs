@@ -267,7 +267,7 @@ impl ClientSession {
     ) {
         let Stage::Reading { request, pages } = &mut self.stage else { return };
         match result {
-            Ok(Reply::History { first, messages }) => {
+            Ok(Reply::History { first, messages, .. }) => {
                 let is_all = first == 0 || messages.is_empty();
                 pages.push(messages);
                 if !is_all {

@@ -278,7 +278,13 @@ mod tests {
             Event::ToolCallDrafted { call: call.id.clone(), name: "bash".into() },
             Event::Appended(Arc::new(answer)),
             Event::ToolStarted { call: call.clone() },
-            Event::ToolEnded { call, result: result.clone(), diff: None, duration_ms: 1 },
+            Event::ToolEnded {
+                call,
+                result: result.clone(),
+                diff: None,
+                duration_ms: 1,
+                command: None,
+            },
             Event::Appended(Arc::new(Message::results(vec![result]).unwrap())),
         ] {
             translator.push_event(&event, 1, &mut out);

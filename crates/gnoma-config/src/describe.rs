@@ -5,6 +5,7 @@ use toml_edit::Key;
 
 use crate::{
     key::KeyPath,
+    mistakes,
     schema::{self, KnownKey, ROWS, Row},
 };
 
@@ -46,10 +47,8 @@ fn describe_unknown_key(key: &str) -> String {
     // People leave the section out.
     let by_name = ROWS.iter().find(|row| row.path.rsplit('.').next() == Some(key));
     let near = by_name.map(|row| row.path).or_else(|| nearest_name(key, paths));
-    let near = near.map_or_else(
-        || "`gnoma config show` lists those that are set, docs/configuration.md all".to_owned(),
-        |near| format!("did you mean `{near}`?"),
-    );
+    let near = near
+        .map_or_else(|| mistakes::LISTS_KEYS.to_owned(), |near| format!("did you mean `{near}`?"));
     format!("there is no setting `{}`; {near}", key.escape_debug())
 }
 

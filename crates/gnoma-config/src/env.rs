@@ -6,17 +6,18 @@ use std::collections::BTreeSet;
 
 pub use crate::expand::Environment;
 use crate::{
-    finding::{Origin, Report},
+    finding::{Finding, Origin, Place, Report, Severity},
     key::KeyPath,
     layer::{Layer, MergedLayers},
     reader::{ReadFrom, Reader},
+    schema::{ROWS, Row},
     tree::{Node, Tree},
 };
 
 /// The variables that may hold a provider's key; the first that is set wins.
 pub const KEYS: &[(&str, &[&str])] = &[
     ("mistral", &["MISTRAL_API_KEY"]),
-    ("anthropic", &["ANTHROPIC_API_KEY", "ANTHROPICS_API_KEY"]),
+    ("anthropic", &["ANTHROPIC_API_KEY", "ANTHROPICS_API_KEY", ANTHROPIC_AUTH_TOKEN]),
     ("openai", &["OPENAI_API_KEY"]),
     ("google", &["GEMINI_API_KEY", "GOOGLE_API_KEY"]),
     ("openrouter", &["OPENROUTER_API_KEY"]),
@@ -25,12 +26,32 @@ pub const KEYS: &[(&str, &[&str])] = &[
     ("xai", &["XAI_API_KEY"]),
 ];
 
+/// The variable of a key that is sent as `Authorization: Bearer`: Claude Code has it for gateways, beside
+/// `ANTHROPIC_BASE_URL`.
+pub const ANTHROPIC_AUTH_TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
+
 /// The variable that holds a provider's address.
 pub const ENDPOINTS: &[(&str, &str)] = &[
     ("anthropic", "ANTHROPIC_BASE_URL"),
     ("openai", "OPENAI_BASE_URL"),
     ("google", "GOOGLE_GEMINI_BASE_URL"),
     ("ollama", OLLAMA_HOST),
+];
+
+/// Words by which people know vendors and their models, in capitals, and the provider that is meant.
+pub const VENDOR_WORDS: &[(&str, &str)] = &[
+    ("OPENROUTER", "openrouter"),
+    ("OPENAI", "openai"),
+    ("CHATGPT", "openai"),
+    ("ANTHROPIC", "anthropic"),
+    ("CLAUDE", "anthropic"),
+    ("MISTRAL", "mistral"),
+    ("GEMINI", "google"),
+    ("GENAI", "google"),
+    ("GROQ", "groq"),
+    ("DEEPSEEK", "deepseek"),
+    ("GROK", "xai"),
+    ("XAI", "xai"),
 ];
 
 /// Ollama's own variable; unlike the others it need not be a full address.
@@ -44,6 +65,9 @@ const CHOICES: [(&str, &str); 3] = [
     ("GNOMA_MODEL", "provider.model"),
     ("SSL_CERT_FILE", "network.ca_file"),
 ];
+
+/// The beginning of the names of variables that are meant for gnoma.
+const OWN_PREFIX: &str = "GNOMA_";
 
 /// The names of the variables that may hold the key of `provider`, best first.
 #[must_use]
@@ -131,7 +155,37 @@ pub(crate) fn environment_layer(
             );
         }
     }
+    warn_unread_variables(env, report);
     layer
+}
+
+/// Warns of variables that are named after a setting, and that nothing reads.
+fn warn_unread_variables(env: &Environment, report: &mut Report) {
+    for variable in env.keys() {
+        let Some(row) = unread_setting(variable) else { continue };
+        let place = Place::Variable(variable.clone());
+        let message = "is not set: nothing reads this variable";
+        let finding = Finding::new(Severity::Warning, place, message);
+        let hint = format!(
+            "`gnoma config set {} VALUE` sets it; for one run, `gnoma --help` lists options",
+            row.path
+        );
+        report.add(finding.with_key(row.path).with_hint(hint));
+    }
+}
+
+/// Returns the setting that a variable which nothing reads is named after: `GNOMA_PERMISSION` and
+/// `GNOMA_PERMISSION_MODE` mean `permission.mode`.
+fn unread_setting(variable: &str) -> Option<&'static Row> {
+    let name = variable.strip_prefix(OWN_PREFIX)?.to_lowercase();
+    if CHOICES.iter().any(|(known, _)| *known == variable) {
+        return None;
+    }
+    let mode = format!("{name}_mode");
+    ROWS.iter().filter(|row| row.is_single()).find(|row| {
+        let path = row.path.replace('.', "_");
+        path == name || path == mode
+    })
 }
 
 /// All providers that the tables here or a file's `provider.endpoints` name.

@@ -184,6 +184,11 @@ impl fmt::Display for ConfigError {
 }
 
 impl ConfigError {
+    /// Returns the number of errors, without warnings.
+    pub(crate) fn count_errors(&self) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+    }
+
     /// The errors alone as sentences, a line each, without their places: for a person who knows what
     /// was just written.
     #[must_use]

@@ -18,7 +18,7 @@ use crate::{
     layer::{Layer, MergedLayers},
     paths, profile,
     reader::{self, ReadFrom, Reader},
-    schema::{self, KnownKey},
+    schema::{self, Feature, KnownKey},
     settings::Settings,
     text::SourceText,
     tree, trust,
@@ -80,6 +80,12 @@ impl LoadedConfig {
     #[must_use]
     pub fn render_values(&self, origin: bool) -> String {
         explain::render_values(&self.values, origin)
+    }
+
+    /// Reports whether a feature is on.
+    #[must_use]
+    pub fn has_feature(&self, feature: &Feature) -> bool {
+        self.settings.personal.has_feature(feature)
     }
 
     /// Returns the value of one key and its origin.

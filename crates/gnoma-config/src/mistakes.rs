@@ -36,6 +36,10 @@ const KEYS: &[(&[&str], &str)] = &[
     (&["env"], "set variables in the shell; `${NAME}` in a value reads one"),
 ];
 
+/// The hint for a key that is like no other.
+pub(crate) const LISTS_KEYS: &str =
+    "`gnoma config show` lists those that are set, docs/configuration.md all";
+
 /// Returns a hint on what to write in place of a key of another assistant.
 pub(crate) fn of_key(path: &str) -> Option<&'static str> {
     KEYS.iter().find(|(keys, _)| keys.contains(&path)).map(|(_, hint)| *hint)

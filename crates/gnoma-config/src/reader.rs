@@ -15,7 +15,7 @@ use crate::{
     key::KeyPath,
     layer::{Entry, Layer},
     mistakes,
-    schema::{self, KnownKey, Refusal, Row},
+    schema::{self, Kind, KnownKey, Refusal, Row},
     text::{Snippet, SourceText},
     tree::{Field, Node, Tree},
 };
@@ -192,6 +192,12 @@ impl<'a> Reader<'a> {
         };
         // An empty text sets nothing: that is how old configurations say "the default".
         if matches!(&tree, Tree::Text(text) if text.is_empty()) {
+            // There is no default address that it could mean.
+            let is_written = matches!(&node.tree, Tree::Text(text) if text.is_empty());
+            if is_written && matches!(row.kind, Kind::Url) && !row.is_single() {
+                let message = "is ignored: it is empty".to_owned();
+                self.add_finding(Severity::Warning, path, &node.span, message, || None);
+            }
             return;
         }
         match row.kind.read_value(&tree) {
@@ -256,14 +262,20 @@ impl<'a> Reader<'a> {
     }
 
     fn refuse_unknown(&mut self, path: &KeyPath, span: &Range<usize>) {
-        let (severity, message) = match self.read_from {
+        let (severity, message, hint) = match self.read_from {
             ReadFrom::File { .. } | ReadFrom::Variable(_) => {
-                (Severity::Warning, "is ignored: there is no such key")
+                (Severity::Warning, "is ignored: there is no such key", None)
             }
             // What is typed for one run is meant for this run.
-            ReadFrom::Flag(_) => (Severity::Error, "cannot be set: there is no such key"),
+            ReadFrom::Flag(_) => (
+                Severity::Error,
+                "cannot be set: there is no such key",
+                Some(mistakes::LISTS_KEYS.to_owned()),
+            ),
         };
-        self.add_finding(severity, path, span, message.to_owned(), || hint_for_unknown(path));
+        self.add_finding(severity, path, span, message.to_owned(), || {
+            hint_for_unknown(path).or(hint)
+        });
     }
 
     fn report_refusal(&mut self, path: &KeyPath, span: &Range<usize>, refusal: Refusal) {

@@ -83,7 +83,14 @@ pub fn save_changes(path: &Path, changes: &[Change]) -> Result<SavedFile, SaveEr
     if saved.after.len() as u64 > MAX_CONFIG_BYTES {
         return Err(SaveError::TooLarge);
     }
-    load::check_user_file(&saved.after).map_err(SaveError::Invalid)?;
+    if let Err(errors) = load::check_user_file(&saved.after) {
+        let before = load::check_user_file(saved.before.as_deref().unwrap_or_default());
+        let count_before = before.err().map_or(0, |errors| errors.count_errors());
+        // A change that removes one of several errors is a step of a repair.
+        if errors.count_errors() >= count_before {
+            return Err(SaveError::Invalid(errors));
+        }
+    }
     let has_key = changes.iter().any(is_secret);
     replace_file(&path, &saved, has_key)?;
     Ok(saved)
@@ -182,6 +189,20 @@ mod tests {
         fs::write(&file, format!("#{}\n", "x".repeat(half))).unwrap();
         let refused = set(&file, "tui.theme", &"x".repeat(half)).unwrap_err();
         assert!(matches!(refused, SaveError::TooLarge));
+    }
+
+    #[test]
+    fn a_change_that_removes_one_of_several_errors_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        fs::write(&file, "[router.caps]\nday = \"5 EUR\"\nmonth = \"9 CHF\"\n").unwrap();
+        let refused = set(&file, "tui.theme", "mono").unwrap_err().to_string();
+        assert!(refused.contains("`router.exchange.EUR`"), "{refused}");
+        for currency in ["EUR", "CHF"] {
+            let rate = [Change::set_path(&["router", "exchange", currency], 1.1)];
+            save_changes(&file, &rate).unwrap();
+        }
+        set(&file, "tui.theme", "mono").unwrap();
     }
 
     #[test]

@@ -9,20 +9,23 @@ mod cli_agents;
 mod hooks;
 mod mcp;
 mod network;
+mod notify;
 mod otel;
+mod personal;
 mod plugins;
 mod protocol;
 mod router;
 mod rules;
 mod section;
+mod session;
 mod source;
 mod tools;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use gnoma_core::{Effort, Secret, ThinkingMode, session::PermissionMode};
 
-use crate::{env::bare_key, finding::Place, key::KeyPath, layer::MergedLayers, value::Value};
+use crate::{env::bare_key, finding::Place, layer::MergedLayers, value::Value};
 
 pub(crate) use self::rules::RULES;
 use self::section::Section;
@@ -33,11 +36,14 @@ pub use self::{
     hooks::HookSetting,
     mcp::McpServer,
     network::Network,
+    notify::NotifySettings,
     otel::Otel,
+    personal::Personal,
     plugins::Plugins,
     protocol::Protocol,
     router::{Caps, Priority, Roles, Router, RouterMode, Strategy, Verify},
     rules::RoutingRule,
+    session::Session,
     source::ValueSource,
     tools::{Compaction, Tools},
 };
@@ -82,6 +88,8 @@ pub struct Settings {
     pub plugins: Plugins,
     /// The settings of telemetry.
     pub otel: Otel,
+    /// The settings of the person.
+    pub personal: Personal,
 }
 
 /// The providers that requests go to, and how. The maps are by provider.
@@ -249,6 +257,8 @@ pub struct SecretPattern {
     pub regex: String,
     /// `redact`, `block` or `warn`.
     pub action: String,
+    /// The place where the regular expression was written.
+    pub place: Place,
 }
 
 /// The action on some secrets. Empty globs match everything.
@@ -288,21 +298,6 @@ pub enum SandboxNetwork {
     Always,
 }
 
-/// The settings for saving sessions.
-#[derive(Clone, Debug)]
-pub struct Session {
-    /// `true` if sessions are saved.
-    pub keep: bool,
-    /// Most sessions kept for a project.
-    pub max_keep: u32,
-    /// Sessions not added to for longer go; `None` sets no limit.
-    pub max_age: Option<Duration>,
-    /// Most bytes of a project's sessions.
-    pub max_size: u64,
-    /// Folder that sessions and checkpoints are kept in; `None` is the state folder.
-    pub folder: Option<String>,
-}
-
 impl Settings {
     pub(crate) fn from_layers(layers: &MergedLayers) -> Self {
         Self {
@@ -319,13 +314,7 @@ impl Settings {
             },
             sandbox: SandboxSettings::from_layers(layers),
             tools: Tools::from_layers(layers),
-            session: Session {
-                keep: layers.is_on("session.keep"),
-                max_keep: layers.count_at("session.max_keep"),
-                max_age: Some(layers.duration_at("session.max_age")).filter(|age| !age.is_zero()),
-                max_size: layers.bytes_at("session.max_size"),
-                folder: layers.text_at("session.folder"),
-            },
+            session: Session::from_layers(layers),
             checkpoints: Checkpoints::from_layers(layers),
             router: Router::from_layers(layers),
             rate_limits: read_tables(layers, "rate_limits", RateLimits::from_section),
@@ -337,6 +326,7 @@ impl Settings {
             mcp_servers: mcp::read_servers(layers),
             plugins: Plugins::from_layers(layers),
             otel: Otel::from_layers(layers),
+            personal: Personal::from_layers(layers),
         }
     }
 }
@@ -417,24 +407,30 @@ fn parse_optional<T: std::str::FromStr>(text: Option<String>) -> Option<T> {
 
 impl Security {
     fn from_layers(layers: &MergedLayers) -> Self {
-        let patterns = read_entries(layers, "security.patterns", |field| {
+        let items = |key: &str| {
+            let list = Section::from_key(layers, key);
+            (0..layers.list_length(key)).map(move |index| list.item_section(index))
+        };
+        let read_pattern = |pattern: Section<'_>| {
+            let regex = layers.entries().get(&pattern.path().with_name("regex"))?;
             Some(SecretPattern {
-                name: field("name").unwrap_or_default(),
-                regex: field("regex")?,
-                action: field("action").unwrap_or_else(|| "redact".to_owned()),
+                name: pattern.text("name").unwrap_or_default(),
+                regex: pattern.text("regex")?,
+                action: pattern.text("action").unwrap_or_else(|| "redact".to_owned()),
+                place: regex.place.clone(),
             })
-        });
-        let actions = read_entries(layers, "security.actions", |field| {
+        };
+        let read_action = |action: Section<'_>| {
             Some(SecretAction {
-                rule: field("rule").unwrap_or_default(),
-                provider: field("provider").unwrap_or_default(),
-                path: field("path").unwrap_or_default(),
-                action: field("action")?,
+                rule: action.text("rule").unwrap_or_default(),
+                provider: action.text("provider").unwrap_or_default(),
+                path: action.text("path").unwrap_or_default(),
+                action: action.text("action")?,
             })
-        });
+        };
         Self {
-            patterns,
-            actions,
+            patterns: items("security.patterns").filter_map(read_pattern).collect(),
+            actions: items("security.actions").filter_map(read_action).collect(),
             allow: layers.texts_at("security.allow"),
             redact_high_entropy: layers.is_on("security.redact_high_entropy"),
         }
@@ -459,20 +455,6 @@ impl SandboxSettings {
             build_output: layers.texts_at("sandbox.build_output"),
         }
     }
-}
-
-/// The entries of the list `key`, each read through its fields' texts.
-fn read_entries<T>(
-    layers: &MergedLayers,
-    key: &str,
-    read: impl Fn(&dyn Fn(&str) -> Option<String>) -> Option<T>,
-) -> Vec<T> {
-    let list = KeyPath::from_dotted(key);
-    let entry = |index| {
-        let entry = list.with_index(index);
-        read(&|field| layers.value_at(&entry.with_name(field)).and_then(Value::into_text))
-    };
-    (0..layers.list_length(key)).filter_map(entry).collect()
 }
 
 fn read_permission_rules(layers: &MergedLayers) -> Vec<Rule> {

@@ -130,6 +130,23 @@ fn add_lines(text: &mut String, mark: char, lines: &[&str], range: Range<usize>)
     }
 }
 
+/// The last line of a diff of which only the first lines are there: how many are left out, and how many of those add and
+/// remove a line.
+#[must_use]
+pub fn cut_line(left: usize, added: usize, removed: usize) -> String {
+    format!("[{left} more diff lines: +{added} -{removed}]")
+}
+
+/// Reads how many lines are added and removed in what a [`cut_line`] leaves out; `None` for any other line.
+#[must_use]
+pub fn parse_cut_line(line: &str) -> Option<(usize, usize)> {
+    let (left, counts) =
+        line.strip_prefix('[')?.strip_suffix(']')?.split_once(" more diff lines: +")?;
+    let (added, removed) = counts.split_once(" -")?;
+    let _is_number: usize = left.parse().ok()?;
+    Some((added.parse().ok()?, removed.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::{collection::vec, prelude::*};

@@ -4,6 +4,7 @@
 //! keys, change numbers and break prompt caches. Faulty arguments are repaired, secrets in them are restored, and a
 //! vendor's wire may adapt schemas.
 
+mod repeated_keys;
 mod struct_deserializer;
 
 use std::{borrow::Cow, fmt};
@@ -11,6 +12,7 @@ use std::{borrow::Cow, fmt};
 use serde::{Deserialize, Serialize, de::Error};
 use serde_json::value::RawValue;
 
+pub use self::repeated_keys::repeated_keys;
 use self::struct_deserializer::StructDeserializer;
 
 /// Reads a value from a JSON document. Structs are read from objects alone.
@@ -35,7 +37,8 @@ pub fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, serde_js
     from_str(std::str::from_utf8(bytes).map_err(Error::custom)?)
 }
 
-/// Reads a JSON document that a person has written: with a byte order mark, comments, and commas behind the last item.
+/// Reads a JSON document that a person has written: with a byte order mark, comments, commas behind the last item, and
+/// blanks that JSON does not have, such as U+00A0.
 ///
 /// # Errors
 /// What is wrong, with its line and column.
@@ -49,7 +52,8 @@ pub fn from_hand<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_
     if plain == text { Err(first) } else { from_str(&plain) }
 }
 
-/// JSON with blanks in place of comments and of commas behind the last item, so that lines and columns stay.
+/// JSON with blanks in place of comments, of commas behind the last item and of other blanks, so that lines and columns
+/// stay.
 fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     // Where a comma stands that nothing has followed.
@@ -77,7 +81,8 @@ fn without_comments(text: &str) -> String {
                 comma = is_behind_item.then_some(plain.len());
                 last = first;
             }
-            plain.push_str(piece);
+            let is_foreign_blank = first.is_whitespace() && !first.is_ascii_whitespace();
+            plain.push_str(if is_foreign_blank { " " } else { piece });
         }
         rest = behind;
     }
@@ -337,6 +342,7 @@ mod tests {
                 json!({"a": "\" // no", "b": "x,]"}),
             ),
             ("{\"a\": [{},],}", json!({"a": [{}]})),
+            ("{\u{a0}\"a\":\u{2003}\"b\u{a0}c\",\u{a0}}", json!({"a": "b\u{a0}c"})),
         ] {
             assert_eq!(from_hand::<Value>(text).unwrap(), value, "{text}");
         }

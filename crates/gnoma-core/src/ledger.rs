@@ -123,6 +123,8 @@ pub struct ReservationRequest {
     pub arm: ModelRef,
     /// The amount that the call is expected to take.
     pub amount: Amount,
+    /// True if the price is known. If it is not, the amount has no money in it.
+    pub is_priced: bool,
     /// The pools it draws on; all must have room.
     pub draws: Vec<PoolDraw>,
     /// The work that it belongs to.
@@ -234,7 +236,7 @@ pub struct Total {
 
 /// Counts what calls take, over all sessions and processes that share it.
 ///
-/// A reservation whose process has died no longer counts. Concurrent calls never exceed a limit by
+/// A reservation whose process has died counts as spent. Concurrent calls never exceed a limit by
 /// more than what one of them took beyond its expectation.
 pub trait Ledger: Send + Sync {
     /// Reserves room for a call in all its pools, or in none. Used and reserved amounts together

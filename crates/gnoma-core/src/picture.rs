@@ -1,4 +1,4 @@
-//! How large a picture is, from the first bytes of its file. Nothing of it is decoded.
+//! How large a picture is and of which type, from the first bytes of its file. Nothing of it is decoded.
 //!
 //! Formats: PNG (header chunk), GIF (logical screen), JPEG (first frame header), WebP (its three
 //! bitstreams). Whatever is none of them, or cut off, has no known size.
@@ -9,6 +9,8 @@ use crate::message::Image;
 
 /// Most characters of a file that are looked at: what stands before a JPEG's frame is mostly shorter.
 const MAX_CHARACTERS: usize = 128 << 10;
+/// Characters of a file that tell its type.
+const HEAD_CHARACTERS: usize = 32;
 /// Most segments that are skipped before a JPEG's frame.
 const MAX_SEGMENTS: usize = 64;
 
@@ -31,6 +33,35 @@ impl Image {
             .or_else(|| gif_size(&bytes))
             .or_else(|| webp_size(&bytes))
             .or_else(|| jpeg_size(&bytes))
+    }
+
+    /// Returns the media type that the file's first bytes tell, whatever it is called: PNG (with its header chunk), JPEG,
+    /// GIF or WebP, which are the types that models read. `None` for all else.
+    #[must_use]
+    pub fn detected_type(&self) -> Option<&'static str> {
+        let end = self.base64.len().min(HEAD_CHARACTERS) / 4 * 4;
+        let bytes = STANDARD.decode(self.base64.get(..end)?).ok()?;
+        if bytes.starts_with(b"\xff\xd8\xff") {
+            Some("image/jpeg")
+        } else if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") {
+            Some("image/gif")
+        } else if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
+            Some("image/webp")
+        } else {
+            png_size(&bytes).map(|_| "image/png")
+        }
+    }
+
+    /// Reports whether the file's text is base64, and not empty.
+    #[must_use]
+    pub fn is_base64(&self) -> bool {
+        let digits = self.base64.trim_end_matches('=');
+        let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+        let padding = self.base64.len() - digits.len();
+        !digits.is_empty()
+            && self.base64.len().is_multiple_of(4)
+            && padding <= 2
+            && digits.bytes().all(is_digit)
     }
 }
 
@@ -118,6 +149,28 @@ mod tests {
         assert_eq!(pixels(&webp.concat()), Some((100, 50)));
         assert_eq!(pixels(b"no picture at all"), None);
         assert_eq!(pixels(&png[..18]), None);
+    }
+
+    #[test]
+    fn type_is_what_the_bytes_tell() {
+        for (bytes, expected) in [
+            (&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01"[..], Some("image/png")),
+            (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", None),
+            (b"\xff\xd8\xff\xe0\0\x10JFIF", Some("image/jpeg")),
+            (b"GIF89a\x01\0\x01\0", Some("image/gif")),
+            (b"RIFF\x24\xfe\x01\0WEBPVP8 ", Some("image/webp")),
+            (b"RIFF\x24\xfe\x01\0WAVEfmt ", None),
+            (b"<svg></svg>", None),
+            (b"", None),
+        ] {
+            let image = Image::from_bytes("", bytes);
+            assert_eq!(image.detected_type(), expected, "{bytes:?}");
+            assert_eq!(image.is_base64(), !bytes.is_empty(), "{bytes:?}");
+        }
+        for text in ["!!", "AAAA=", "A===", "a b="] {
+            let image = Image { mime: "image/png".into(), base64: text.into() };
+            assert!(!image.is_base64() && image.detected_type().is_none(), "{text}");
+        }
     }
 
     proptest! {

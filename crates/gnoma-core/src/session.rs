@@ -6,17 +6,21 @@ use serde::{Deserialize, Serialize};
 
 mod answer;
 mod attempt;
+mod command_end;
 mod context;
 mod notice;
 mod outcome;
+mod routing;
 mod step;
 
 pub use self::{
     answer::{Inquiry, NotableChange, PermissionAnswer, Scope},
     attempt::{AttemptLimit, describe_attempt},
+    command_end::{CommandEnd, TrialEnd},
     context::{ContextUse, Fullness},
     notice::NoticeLevel,
     outcome::Outcome,
+    routing::Routing,
     step::StepTurn,
 };
 use crate::{
@@ -183,28 +187,6 @@ pub enum Command {
     Cancel,
     /// End the session; a running turn is cancelled first.
     Close,
-}
-
-/// How a turn was routed, for people and for the record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Routing {
-    /// Type of the task, such as `debug`.
-    pub kind: String,
-    /// How difficult it seems, in percent.
-    pub complexity: u8,
-    /// What decided that: `heuristic`, `slm`, `slm_fallback`, `user`.
-    pub decided_by: String,
-    /// How the arms are used: `single`, `cascade`, `ensemble` or `synthesis`.
-    pub strategy: String,
-    /// Who is asked first; several for an ensemble.
-    pub arms: Vec<ModelRef>,
-    /// Why, in one line.
-    pub why: String,
-    /// Every candidate with its numbers, and what excluded the others, a line each.
-    pub candidates: Vec<String>,
-    /// The seed that broke ties.
-    pub seed: u64,
 }
 
 /// What a session sends to its front ends.
@@ -391,6 +373,10 @@ pub enum Event {
         /// keeps nothing that would always need approval and is not among them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notable: Vec<NotableChange>,
+        /// The parts of the reason that say what is lost, what leaves the machine, and what is not what it seems:
+        /// each is in the reason word for word, and front ends make it stand out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        dangers: Vec<String>,
     },
     /// A call was allowed or refused.
     PermissionDecided {
@@ -424,6 +410,9 @@ pub enum Event {
         diff: Option<String>,
         /// How long it ran.
         duration_ms: u64,
+        /// How its command ended, if it ran one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<CommandEnd>,
     },
     /// Tokens of the round that just ended.
     Usage {

@@ -23,7 +23,7 @@ pub use self::{
 use crate::{
     json::RawJson,
     message::{CallId, ResultPart, ToolCall, ToolResult},
-    session::PermissionAnswer,
+    session::{CommandEnd, PermissionAnswer, TrialEnd},
 };
 
 /// What a tool can change; decides whether it needs approval before it runs.
@@ -178,6 +178,17 @@ pub struct CommandReport {
     /// What the sandbox seems to have blocked, in one sentence; a person may run it outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub walled: Option<String>,
+    /// What happened to its changes, if it ran on trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<TrialEnd>,
+}
+
+impl CommandReport {
+    /// Returns how the command ended, as those who watch are told.
+    #[must_use]
+    pub fn to_end(&self) -> CommandEnd {
+        CommandEnd { exit_code: self.exit_code, trial: self.trial }
+    }
 }
 
 /// The outcome of a call.
@@ -306,6 +317,8 @@ pub enum MachineView {
     /// Nothing.
     #[default]
     None,
+    /// A service that is not there: the command finds nothing where it would connect, as outside.
+    Absent,
     /// What the machine's processes, sockets and mounts are: it sees them and cannot act on them.
     Shown,
     /// What only a program outside answers, or what the sandbox cannot show: it runs outside, or its answer is about

@@ -22,11 +22,14 @@ use gnoma_guard::{
     git::Repositories,
     permission::{self, JudgementContext, Origin, Permissions, Rule, RuleAction},
 };
+use serde_json::Value;
 
 use crate::{rights::Rights, turn::Verdict};
 
 /// Longest rule that "always" offers: people must be able to read it at a glance.
 const MAX_OFFERED_BYTES: usize = 200;
+/// The end of the question about a call that was handed a secret.
+const HOLDS_SECRET: &str = "it contains one of your secrets";
 
 /// Lists the names in a folder; `None` where they cannot be told or are too many.
 pub type FolderLister = dyn Fn(&Path) -> Option<Vec<OsString>> + Send + Sync;
@@ -268,7 +271,12 @@ impl Judge {
             let always = if render_offered_rules(&always).is_some() { always } else { Vec::new() };
             return (Verdict::Allow { reason }, Some(ApprovedCall { call, grant, always }));
         }
-        let (reason, grant, always) = match verdict {
+        if matches!(verdict, permission::Verdict::Ask { .. })
+            && let Some(text) = describe_misfit(spec, written)
+        {
+            return (Verdict::Fail { text }, None);
+        }
+        let (reason, grant, always, dangers) = match verdict {
             permission::Verdict::Deny { reason } => return (Verdict::Deny { reason }, None),
             permission::Verdict::Allow { reason, grant } => {
                 let shows = if holds_secrets { self.secret_exposure(spec, &grant) } else { None };
@@ -276,13 +284,14 @@ impl Judge {
                     let admitted = ApprovedCall { call, grant, always: Vec::new() };
                     return (Verdict::Allow { reason }, Some(admitted));
                 };
-                (shows.to_owned(), grant, Vec::new())
+                (shows.to_owned(), grant, Vec::new(), vec![shows.to_owned()])
             }
-            permission::Verdict::Ask { reason, grant, always } if !holds_secrets => {
-                (reason, grant, always)
+            permission::Verdict::Ask { reason, grant, always, dangers } if !holds_secrets => {
+                (reason, grant, always, dangers)
             }
-            permission::Verdict::Ask { reason, grant, .. } => {
-                (format!("{reason}; it contains one of your secrets"), grant, Vec::new())
+            permission::Verdict::Ask { reason, grant, mut dangers, .. } => {
+                dangers.push(HOLDS_SECRET.to_owned());
+                (format!("{reason}; {HOLDS_SECRET}"), grant, Vec::new(), dangers)
             }
         };
         if !self.interactive {
@@ -296,7 +305,7 @@ impl Judge {
         let offered = render_offered_rules(&always);
         let always = if offered.is_some() { always } else { Vec::new() };
         let admitted = ApprovedCall { call, grant, always };
-        (Verdict::Ask { reason, preview, always: offered }, Some(admitted))
+        (Verdict::Ask { reason, preview, always: offered, dangers }, Some(admitted))
     }
 
     /// As [`Self::decide`], but where the call would run unasked a person is asked first; why.
@@ -318,7 +327,8 @@ impl Judge {
                     };
                 let reason = why.to_owned();
                 let admitted = ApprovedCall { always: Vec::new(), ..admitted };
-                (Verdict::Ask { reason, preview, always: None }, Some(admitted))
+                let dangers = Vec::new();
+                (Verdict::Ask { reason, preview, always: None, dangers }, Some(admitted))
             }
             (Verdict::Allow { .. }, _) => {
                 (Verdict::Deny { reason: describe_unattended(why, self.mode) }, None)
@@ -398,6 +408,19 @@ fn describe_unattended(reason: &str, mode: PermissionMode) -> String {
         "{reason}, and {NOBODY_TO_ASK}; the user can allow it with a rule (`permission.rules`) \
          or with {remedy}"
     )
+}
+
+/// Describes for the model a command or address that is no text. No tool takes one, so there is nothing to approve.
+fn describe_misfit(spec: &ToolSpec, call: &ToolCall) -> Option<String> {
+    let arguments: Value = call.arguments.read().ok()?;
+    let name = spec.touches.iter().find_map(|touches| match touches {
+        TouchedResource::Command(name) | TouchedResource::Url(name) => {
+            arguments.get(&**name).is_some_and(|value| !value.is_string()).then_some(name)
+        }
+        TouchedResource::Path(_) | TouchedResource::Action(..) => None,
+    })?;
+    let tool = &spec.name;
+    Some(format!("the arguments do not fit `{tool}`: `{name}` must be a string; nothing was done"))
 }
 
 /// The rules as a question shows them.

@@ -6,7 +6,9 @@
 use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{
-    CallId, Message, Role, ToolCall, ToolResult, Usage,
+    CallId, Event, Message, Role, StopReason, ToolCall, ToolResult, Usage,
+    protocol::HistoryNote,
+    session::Outcome,
     store::{Entry, EntryId, Record},
 };
 
@@ -20,7 +22,81 @@ use crate::prompt;
 /// hidden nor abandoned entries.
 #[must_use]
 pub fn rebuild_history(entries: &[Entry]) -> Vec<Arc<Message>> {
-    replay_entries(entries).finish()
+    replay_entries(entries, |_, _| ()).finish()
+}
+
+/// Returns what is stored of a path beside its messages, in their order: who answered, what it cost, what was denied, and
+/// when each turn was over.
+#[must_use]
+pub fn rebuild_notes(entries: &[Entry]) -> Vec<HistoryNote> {
+    let mut notes = StoredNotes::default();
+    let history = replay_entries(entries, |messages, entry| notes.take_entry(messages, entry));
+    notes.end_turn(history.messages.len());
+    notes.all
+}
+
+/// The notes of a path so far, and of its last turn.
+#[derive(Default)]
+struct StoredNotes {
+    all: Vec<HistoryNote>,
+    rounds: u32,
+    usage: Usage,
+    micro_usd: u64,
+    /// When the last answer came, and why it ended, if it calls nothing.
+    answered: Option<(i64, StopReason)>,
+}
+
+impl StoredNotes {
+    /// Takes in an entry that comes after so many messages.
+    fn take_entry(&mut self, messages: usize, entry: &Entry) {
+        let at_ms = entry.at_ms;
+        match &entry.record {
+            Record::Message(message) if message.role() == Role::User => self.end_turn(messages),
+            Record::Message(message) if message.role() == Role::Assistant => {
+                let stop = message.stop_reason().unwrap_or(StopReason::EndTurn);
+                self.answered = message.tool_calls().next().is_none().then_some((at_ms, stop));
+            }
+            Record::Routed { arm, why } => {
+                self.rounds += 1;
+                let (round, arm, why) = (self.rounds, arm.clone(), why.clone());
+                self.push_note(messages, at_ms, Event::RoundStarted { round, arm, why });
+            }
+            Record::Used(usage) => self.usage += *usage,
+            Record::Paid { arm, micro_usd } => {
+                self.micro_usd += micro_usd;
+                let cost = Event::Cost {
+                    arm: arm.clone(),
+                    call_micro_usd: Some(*micro_usd),
+                    turn_micro_usd: self.micro_usd,
+                    session_micro_usd: self.micro_usd,
+                    estimated: false,
+                };
+                self.push_note(messages, at_ms, cost);
+            }
+            Record::Judged { call, allowed: false, reason } => {
+                let (call, reason) = (call.clone(), reason.clone());
+                let denied = Event::PermissionDecided { call, allowed: false, reason };
+                self.push_note(messages, at_ms, denied);
+            }
+            _ => (),
+        }
+    }
+
+    fn end_turn(&mut self, messages: usize) {
+        let Self { all, rounds, usage, answered, .. } = std::mem::take(self);
+        self.all = all;
+        let Some((at_ms, stop)) = answered else { return };
+        let outcome = Outcome::Complete { stop };
+        let (undelivered, answer) = (Vec::new(), None);
+        let ended = Event::TurnEnded { outcome, rounds, usage, undelivered, answer };
+        self.push_note(messages, at_ms, ended);
+    }
+
+    fn push_note(&mut self, messages: usize, at_ms: i64, event: Event) {
+        if let Some(after) = messages.checked_sub(1) {
+            self.all.push(HistoryNote { after: after as u64, seq: 0, at_ms, event });
+        }
+    }
 }
 
 /// The last entry that a summary among `entries` replaces; the [`rebuild_history`] needs none up to it.
@@ -68,11 +144,12 @@ pub fn last_measured(entries: &[Entry]) -> Option<MeasuredPrefix> {
         Some((answer, Role::Assistant)) => answer + 1,
         Some(_) | None => at + 1,
     };
-    let messages = replay_entries(entries.get(..end)?).messages.len();
+    let messages = replay_entries(entries.get(..end)?, |_, _| ()).messages.len();
     Some(MeasuredPrefix { usage, messages })
 }
 
-fn replay_entries(entries: &[Entry]) -> History {
+/// The conversation of a path; `look` is shown each entry that counts, with the number of messages before it.
+fn replay_entries(entries: &[Entry], mut look: impl FnMut(usize, &Entry)) -> History {
     let mut history = History::default();
     let up_to = last_summary(entries).map(|(text, up_to)| {
         if !text.is_empty() {
@@ -81,6 +158,7 @@ fn replay_entries(entries: &[Entry]) -> History {
         up_to
     });
     for entry in entries.iter().filter(|entry| up_to.is_none_or(|up_to| entry.id > up_to)) {
+        look(history.messages.len(), entry);
         if let Record::Message(message) = &entry.record {
             history.add_message(message);
         }
@@ -182,6 +260,41 @@ mod tests {
             record,
         };
         (1..).zip(records).map(entry).collect()
+    }
+
+    #[test]
+    fn turns_keep_their_cost_and_their_end() {
+        let arm = gnoma_core::ModelRef { provider: "p".into(), model: "m".into() };
+        let routed = Record::Routed { arm: arm.clone(), why: "w".into() };
+        let used = Record::Used(Usage { output: 4, ..Usage::default() });
+        let paid = Record::Paid { arm, micro_usd: 7 };
+        let call = [routed, used, paid];
+        let turn = |answers: &[&[u8]]| -> Vec<Record> {
+            let rounds = answers.iter().flat_map(|ids| {
+                let results = (!ids.is_empty()).then(|| answering(ids));
+                call.iter().cloned().chain([asking(ids)]).chain(results)
+            });
+            [saying("go")].into_iter().chain(rounds).collect()
+        };
+        let path = entries([turn(&[&[1], &[]]), turn(&[&[]])].concat());
+        let notes = rebuild_notes(&path);
+        let ends: Vec<_> = notes
+            .iter()
+            .filter_map(|note| match note.event {
+                Event::TurnEnded { rounds, usage, .. } => Some((note.after, rounds, usage.output)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(ends, [(3, 2, 8), (5, 1, 4)], "messages 0 to 3 are the first turn");
+        let costs: Vec<_> = notes
+            .iter()
+            .filter_map(|note| match note.event {
+                Event::Cost { turn_micro_usd, .. } => Some((note.after, turn_micro_usd)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(costs, [(0, 7), (2, 14), (4, 7)]);
+        assert!(notes.is_sorted_by_key(|note| note.after));
     }
 
     fn is_legal(history: &[Arc<Message>]) -> bool {

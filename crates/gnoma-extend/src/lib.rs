@@ -16,6 +16,7 @@ pub mod mcp;
 pub mod memory;
 mod names;
 mod nested_instructions;
+pub mod output_styles;
 mod places;
 mod plugin;
 pub mod plugins;

@@ -10,7 +10,7 @@ use gnoma_core::{
 use gnoma_engine::{Arm, Routes, session::Options};
 use gnoma_tools::Agent;
 
-use crate::{HostError, Project, Result, extensions};
+use crate::{HostError, Notices, Project, Result, extensions};
 
 /// The agent as which the person's session works, if it does.
 ///
@@ -28,12 +28,24 @@ pub(crate) fn selected_agent(project: &Project) -> Result<Option<Agent>> {
     agent.refusal.clone().map_or(Ok(Some(agent)), |why| Err(HostError::usage(why)))
 }
 
-/// Has a session work as an agent.
+/// The beginning of the names of MCP servers' tools, which come later.
+const MCP: &str = "mcp";
+
+/// Has a session work as an agent. Tools of it that are not here are warned of.
 ///
 /// # Errors
 /// None of its tools is here.
-pub(crate) fn apply(agent: Agent, options: &mut Options) -> Result<()> {
+pub(crate) fn apply(agent: Agent, options: &mut Options, notices: &Notices) -> Result<()> {
     if let Some(listed) = agent.tools {
+        let is_here = |rule: &str| options.tools.iter().any(|it| is_about(rule, &it.spec().name));
+        let missing = listed.iter().filter(|rule| !rule.starts_with(MCP) && !is_here(rule));
+        let missing: Vec<String> = missing.map(|rule| format!("`{rule}`")).collect();
+        if !missing.is_empty() {
+            let (name, missing) = (&agent.name, missing.join(", "));
+            notices.warning(format_args!(
+                "the agent `{name}` lists tools that are not in this session: {missing}"
+            ));
+        }
         options.tools = select_tools(std::mem::take(&mut options.tools), &listed)?;
         options.held_to = Some(listed.into());
     }
@@ -67,6 +79,19 @@ pub(crate) fn forbid_tools(options: &mut Options, forbidden: Vec<String>) {
     let is_forbidden = |name: &str| forbidden.iter().any(|rule| is_about(rule, name));
     options.tools.retain(|tool| !is_forbidden(&tool.spec().name));
     options.forbidden = forbidden.into();
+}
+
+/// The arm that an agent wants; one that is not in the session is warned of.
+pub(crate) fn wanted_arm(agent: &Agent, routes: &Routes, notices: &Notices) -> Option<ModelRef> {
+    let part = agent.model.as_deref()?;
+    let arm = find_preferred_arm(routes, part);
+    if arm.is_none() {
+        let name = &agent.name;
+        notices.warning(format_args!(
+            "`{part}`, which the agent `{name}` wants, is not in this session; another model answers"
+        ));
+    }
+    arm
 }
 
 /// The first arm whose name has what is preferred in it.

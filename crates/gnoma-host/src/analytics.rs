@@ -17,10 +17,8 @@ use gnoma_core::{
     CallId, Event, bounded_file, private_file, protocol::Environment, tool::tool_label,
 };
 
-use crate::{Folders as _, HostError, Project, Result};
+use crate::{Folders as _, HostError, ProcessResources, Project, Result};
 
-/// The setting that turns it on.
-const SETTING: &str = "analytics.local";
 /// The file in the state folder.
 const FILE: &str = "analytics.json";
 /// Held while the file is changed.
@@ -42,6 +40,7 @@ pub type Counts = BTreeMap<String, u64>;
 
 /// Counts what happens in one session.
 pub(crate) struct SessionCounts {
+    shared: ProcessResources,
     path: PathBuf,
     counts: Counts,
     asked: BTreeSet<CallId>,
@@ -51,13 +50,16 @@ pub(crate) struct SessionCounts {
 impl SessionCounts {
     /// Begins to count, if the person wants that.
     pub(crate) fn open(project: &Project, is_elf: bool) -> Option<Self> {
-        let is_on = project.explain_setting(SETTING).is_some_and(|set| set.value == "true");
-        if !is_on || project.is_incognito() {
+        if !project.personal.counts_features || project.is_incognito() {
             return None;
         }
-        let path = path(project.environment());
-        let mut counts =
-            Self { path, counts: Counts::new(), asked: BTreeSet::new(), saved_at: Instant::now() };
+        let mut counts = Self {
+            shared: project.shared.clone(),
+            path: path(project.environment()),
+            counts: Counts::new(),
+            asked: BTreeSet::new(),
+            saved_at: Instant::now(),
+        };
         counts.add(if is_elf { "sessions.elf" } else { "sessions.own" });
         Some(counts)
     }
@@ -68,7 +70,7 @@ impl SessionCounts {
             Event::TurnEnded { outcome, .. } => {
                 self.add(&format!("turns.{}", outcome.name()));
                 if self.saved_at.elapsed() >= PERIOD {
-                    self.save_beside();
+                    self.save_in_background();
                 }
             }
             Event::ToolEnded { call, result, .. } => {
@@ -101,20 +103,23 @@ impl SessionCounts {
         }
     }
 
-    /// Writes the counts down on a thread of its own: nobody waits for the disk.
-    fn save_beside(&mut self) {
+    /// Writes the counts down on a thread of its own: only the end of the process waits for the disk.
+    fn save_in_background(&mut self) {
         self.saved_at = Instant::now();
         let (path, counts) = (self.path.clone(), std::mem::take(&mut self.counts));
-        tokio::task::spawn_blocking(move || merge(&path, &counts).unwrap_or_default());
+        if counts.is_empty() {
+            return;
+        }
+        // Statistics are not worth a word where the disk is full.
+        let merging = move || merge(&path, &counts).unwrap_or_default();
+        let saved = async { tokio::task::spawn_blocking(merging).await.unwrap_or_default() };
+        self.shared.run_in_background(saved);
     }
 }
 
 impl Drop for SessionCounts {
     fn drop(&mut self) {
-        if !self.counts.is_empty() {
-            // Statistics are not worth a word where the disk is full.
-            merge(&self.path, &self.counts).unwrap_or_default();
-        }
+        self.save_in_background();
     }
 }
 

@@ -4,7 +4,7 @@ use std::{io::ErrorKind, net::IpAddr, path::Path, time::Duration};
 
 use gnoma_config::{
     LoadedConfig, Protocol as Wire, Sources, env,
-    settings::{Network, Provider},
+    settings::{Network, Provider, ValueSource},
     toml,
 };
 use gnoma_core::protocol::SessionSpec;
@@ -162,6 +162,8 @@ pub fn provider_profile(provider: &Provider, name: &str) -> Result<Profile, Host
     };
     let mut profile = Profile::new(name, wire, url);
     profile.key = provider.api_keys.get(name).cloned();
+    let bearer = ValueSource::Variable(env::ANTHROPIC_AUTH_TOKEN.to_owned());
+    profile.has_bearer_key = provider.key_sources.get(name) == Some(&bearer);
     let unset = provider.unset_keys.get(name).cloned();
     let is_unset = unset.is_some();
     if let Some(variable) = unset.or_else(|| env::key_variables(name).into_iter().next()) {
@@ -251,7 +253,9 @@ fn unknown_provider(provider: &Provider, name: &str) -> HostError {
     let is_own = |name: &&str| KNOWN.iter().all(|known| known.name != *name);
     let configured = provider.endpoints.keys().map(String::as_str).filter(is_own);
     let names: Vec<_> = known.chain(configured).collect();
-    let near = gnoma_config::nearest_name(name, names.iter().copied());
+    let is_word = |(word, _): &&(&str, &str)| word.eq_ignore_ascii_case(name);
+    let vendor = env::VENDOR_WORDS.iter().find(is_word).map(|(_, vendor)| *vendor);
+    let near = vendor.or_else(|| gnoma_config::nearest_name(name, names.iter().copied()));
     let near = near.map_or("known".to_owned(), |near| format!("did you mean `{near}`? Known"));
     let is_default = provider.default.as_deref() == Some(name);
     let source = provider.default_source.as_ref().filter(|_| is_default);
@@ -283,6 +287,23 @@ pub fn missing_key(profile: &Profile) -> HostError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_for_a_gateway_is_sent_as_bearer() {
+        let has_bearer_key = |variable: &str| {
+            let sources = Sources {
+                config_dir: "/nonexistent".into(),
+                env: [(variable.to_owned(), "k".to_owned())].into(),
+                ..Sources::default()
+            };
+            let provider = gnoma_config::load_settings(&sources).unwrap().settings.provider;
+            let profile = provider_profile(&provider, "anthropic").unwrap();
+            assert!(profile.key.is_some_and(|key| key.expose() == "k"), "{variable}");
+            profile.has_bearer_key
+        };
+        assert!(has_bearer_key("ANTHROPIC_AUTH_TOKEN"));
+        assert!(!has_bearer_key("ANTHROPIC_API_KEY"));
+    }
 
     #[test]
     fn only_a_folder_that_is_gone_was_deleted() {

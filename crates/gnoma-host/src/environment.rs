@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use gnoma_core::{home, protocol::Environment, system_error::without_numbers};
+use gnoma_core::{
+    home, private_file::FileReplacement, protocol::Environment, system_error::without_numbers,
+};
 
 /// The folders that these variables define.
 pub trait Folders {
@@ -19,8 +21,8 @@ pub trait Folders {
     fn git_excludes(&self) -> PathBuf;
     /// The person's home: where `HOME` says, else by the system's list of users.
     fn home(&self) -> Option<PathBuf>;
-    /// Returns the reason why nothing can be saved in the home, in a sentence that says what to do; `None` if it
-    /// can, or if nothing is to be saved there.
+    /// Returns the reason why nothing can be saved in the home, or in the folder that is named in place of one there, in
+    /// a sentence that says what to do; `None` if it can, or if nothing is to be saved there.
     fn home_trouble(&self) -> Option<String>;
 
     /// Reports whether nothing can be saved in the home, as [`home_trouble`](Self::home_trouble) says.
@@ -64,21 +66,34 @@ impl Folders for Environment {
         let Some(home) = self.home() else {
             return Some(format!("HOME is not set, so nothing can be saved. {remedy}"));
         };
-        let why = match self.get("HOME") {
+        let why = match self.variables().get("HOME") {
             Some(named) if !Path::new(named).is_absolute() => {
                 let used = home.display();
-                return Some(format!(
-                    "HOME is `{named}`, which is not an absolute path, so gnoma uses {used}. \
-                     {remedy}"
-                ));
+                let what = if named.is_empty() {
+                    "empty".to_owned()
+                } else {
+                    format!("`{named}`, which is not an absolute path")
+                };
+                return Some(format!("HOME is {what}, so gnoma uses {used}. {remedy}"));
             }
             Some(_) | None => unusable_reason(&home, &self.state_dir())?,
         };
-        Some(format!(
-            "the home folder {} {why}, so settings, sessions, checkpoints and spending are not saved. \
-             {remedy}",
-            home.display()
-        ))
+        let settings = unusable_reason(&home, &self.config_dir()).map_or("", |_| "settings, ");
+        let lost = format!("{settings}sessions, checkpoints and spending are not saved");
+        if let Some(named) = own_folder(self, "XDG_STATE_HOME") {
+            return Some(format!(
+                "XDG_STATE_HOME is `{named}`, which {why}, so {lost}. Set it to a folder that can be \
+                 written, or unset it."
+            ));
+        }
+        if unusable_reason(&home, &home).is_none() {
+            return Some(format!(
+                "the folder of sessions {} {why}, so {lost}. Rename what is in its place or make it \
+                 writable, or set XDG_STATE_HOME to another folder.",
+                self.state_dir().display()
+            ));
+        }
+        Some(format!("the home folder {} {why}, so {lost}. {remedy}", home.display()))
     }
 
     fn cannot_save(&self) -> bool {
@@ -93,20 +108,34 @@ impl Folders for Environment {
 
 /// Reports whether settings and sessions have folders that do not depend on the home.
 fn has_own_folders(environment: &Environment) -> bool {
-    let is_set = |name| environment.get(name).is_some_and(|folder| Path::new(folder).is_absolute());
-    is_set("XDG_CONFIG_HOME") && is_set("XDG_STATE_HOME")
+    ["XDG_CONFIG_HOME", "XDG_STATE_HOME"].iter().all(|name| own_folder(environment, name).is_some())
+}
+
+/// The folder that a variable names in place of one in the home. One that is not absolute is ignored, as the
+/// specification says.
+pub(crate) fn own_folder<'e>(environment: &'e Environment, variable: &str) -> Option<&'e str> {
+    environment.get(variable).filter(|folder| Path::new(folder).is_absolute())
 }
 
 fn xdg_dir(environment: &Environment, variable: &str, under_home: &str) -> PathBuf {
-    let base = environment.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    base.unwrap_or_else(|| {
-        environment.home().unwrap_or_else(|| PathBuf::from("/")).join(under_home)
-    })
+    own_folder(environment, variable).map_or_else(
+        || environment.home().unwrap_or_else(|| PathBuf::from("/")).join(under_home),
+        PathBuf::from,
+    )
 }
 
-/// Returns the reason why a home cannot be used: `state` must exist, or a folder in which it can be created.
-fn unusable_reason(home: &Path, state: &Path) -> Option<String> {
-    let there = state.ancestors().find(|folder| folder.exists())?;
+/// Returns the reason why no file can be written in a folder, which need not exist; `None` if one can. Writes one and
+/// removes it: a permission alone does not tell where files can be made.
+#[must_use]
+pub fn write_obstacle(folder: &Path) -> Option<String> {
+    let there = folder.ancestors().find(|folder| folder.exists())?;
+    let error = FileReplacement::prepare(&there.join("probe"), b"", None).err()?.to_string();
+    Some(format!("{}: {}", there.display(), without_numbers(&error)))
+}
+
+/// Returns the reason why a folder in the home cannot be used: it must exist, or a folder in which it can be created.
+fn unusable_reason(home: &Path, folder: &Path) -> Option<String> {
+    let there = folder.ancestors().find(|folder| folder.exists())?;
     if !there.is_dir() {
         return Some(if there == home {
             "is not a folder".to_owned()
@@ -145,6 +174,25 @@ mod tests {
     }
 
     #[test]
+    fn a_state_folder_that_cannot_be_used_is_not_blamed_on_the_home() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().display().to_string();
+        let with = |state: &str| {
+            let variables = [("HOME", home.as_str()), ("XDG_STATE_HOME", state)];
+            let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            Environment::new(variables.into()).home_trouble()
+        };
+        let said = with("/dev/null").unwrap();
+        assert!(said.starts_with("XDG_STATE_HOME is `/dev/null`, which cannot be used"), "{said}");
+        assert!(!said.contains("settings") && !said.contains("Set HOME"), "{said}");
+        std::fs::create_dir_all(folder.path().join(".local/state")).unwrap();
+        std::fs::write(folder.path().join(".local/state/gnoma"), "").unwrap();
+        let said = with("").unwrap();
+        assert!(said.contains("/.local/state/gnoma is not a folder, so sessions,"), "{said}");
+        assert!(said.contains("Rename") && !said.contains("Set HOME"), "{said}");
+    }
+
+    #[test]
     fn a_home_that_cannot_be_used_is_told_with_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().display().to_string();
@@ -154,6 +202,7 @@ mod tests {
         let said = trouble(&format!("{home}/file")).unwrap();
         assert!(said.contains("/file is not a folder") && said.contains("Set HOME"), "{said}");
         assert!(trouble("somewhere").unwrap().contains("not an absolute path"));
+        assert!(trouble("").is_some_and(|said| said.starts_with("HOME is ")));
         let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"];
         let variables = variables.map(|name| (name.to_owned(), "/dev/null".to_owned()));
         assert_eq!(Environment::new(variables.into()).home_trouble(), None, "it is not used");

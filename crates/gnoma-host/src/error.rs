@@ -5,7 +5,7 @@ use std::fmt;
 use gnoma_core::{
     ErrorKind, ProviderError,
     protocol::{RequestError, RequestErrorKind},
-    store::StoreError,
+    store::{StoreError, StoreErrorKind},
     system_error::without_numbers,
 };
 
@@ -140,11 +140,39 @@ macro_rules! failures {
     )+};
 }
 
-failures!(StoreError, std::io::Error, serde_json::Error);
+failures!(std::io::Error, serde_json::Error);
+
+impl From<StoreError> for HostError {
+    fn from(error: StoreError) -> Self {
+        let is_held = matches!(error.kind, StoreErrorKind::Held { .. });
+        let other = Self::from(anyhow::Error::new(error));
+        if is_held { Self { kind: HostErrorKind::Held, ..other } } else { other }
+    }
+}
 
 impl From<gnoma_store::checkpoint::Error> for HostError {
     fn from(error: gnoma_store::checkpoint::Error) -> Self {
         // It names its source itself.
         Self::failure(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::store::Holder;
+
+    use super::*;
+
+    #[test]
+    fn what_another_process_writes_is_held_and_nothing_else() {
+        let by = Holder { pid: 7, host: "here".into(), since_ms: 0 };
+        let held = StoreError::new(StoreErrorKind::Held { by }, "it is open in process 7");
+        let error = RequestError::from(HostError::from(held));
+        assert_eq!(
+            (error.kind, &*error.cause),
+            (RequestErrorKind::Held, "it is open in process 7")
+        );
+        let other = StoreError::new(StoreErrorKind::NotFound, "there is no such session");
+        assert_eq!(HostError::from(other).kind, HostErrorKind::Failure);
     }
 }

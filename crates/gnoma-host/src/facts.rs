@@ -35,8 +35,9 @@ pub struct StatusFacts {
 /// The facts of a session in this project. Asks neither network nor git.
 #[must_use]
 pub fn collect_facts(project: &Project) -> StatusFacts {
-    let SessionSpec { environment, folder, overrides, .. } = &project.spec;
-    let provider = &routing::settings_with_overrides(&project.routing, overrides).provider;
+    let SessionSpec { environment, folder, .. } = &project.spec;
+    let overrides = routing::run_overrides(&project.spec);
+    let provider = &routing::settings_with_overrides(&project.routing, &overrides).provider;
     let named = provider.default.as_deref();
     let window = named.and_then(|name| provider.context.get(name));
     StatusFacts {
@@ -58,10 +59,6 @@ pub(crate) fn session_info(
 ) -> SessionInfo {
     let facts = collect_facts(project);
     let instructions = extensions::load_instructions(&project.spec).parts;
-    let set = |key: &str| {
-        let set = project.explain_setting(key).map_or("", |set| set.value.as_str());
-        set.trim_matches('"').to_owned()
-    };
     SessionInfo {
         child: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -74,8 +71,8 @@ pub(crate) fn session_info(
         window: Some(facts.window).filter(|window| *window > 0),
         last_call: used.last_call,
         before: used.all,
-        theme: set("tui.theme"),
-        vim: set("tui.vim") == "true",
+        theme: project.personal.theme.clone(),
+        vim: project.personal.vim,
         found: None,
         resumed,
         connectable: providers::hosted_providers(),

@@ -10,7 +10,10 @@ use std::{
 
 use gnoma_config::{
     FileTrust,
-    settings::{self, Action, RuleSubject, Sandbox, SandboxNetwork, SandboxSettings, SecretAction},
+    settings::{
+        self, Action, RuleSubject, Sandbox, SandboxNetwork, SandboxSettings, SecretAction,
+        SecretPattern,
+    },
 };
 use gnoma_core::{
     Secret, home,
@@ -124,12 +127,8 @@ pub fn secret_search(
             ..AllowEntry::default()
         });
     }
-    for (number, pattern) in (1..).zip(&security.patterns) {
-        let name = if pattern.name.is_empty() {
-            format!("pattern-{number}")
-        } else {
-            pattern.name.clone()
-        };
+    let named_patterns = || (1..).zip(&security.patterns).map(name_pattern);
+    for (name, pattern) in named_patterns() {
         entries.push(AllowEntry {
             rule: Some(name.clone()),
             action: secret_action(&pattern.action),
@@ -143,14 +142,24 @@ pub fn secret_search(
         known: known_secrets(keys, environment),
         ..secrets::ScannerOptions::default()
     };
-    let scanner = secrets::Scanner::new(options)
-        .map_err(|error| HostError::usage(format!("cannot use `security.patterns`: {error}")))?;
+    let scanner = secrets::Scanner::new(options).map_err(|error| {
+        let wrong = named_patterns().find(|(name, _)| *name == error.rule());
+        let place = wrong.map_or_else(String::new, |(_, pattern)| format!(" ({})", pattern.place));
+        HostError::usage(format!("cannot use `security.patterns`{place}: {error}"))
+    })?;
     address_secrets::learn_credentials(&scanner, environment, folder);
     let allowed = security.allow.iter().map(|text| {
         AllowedHash::parse(text).map_err(|why| HostError::usage(format!("`security.allow`: {why}")))
     });
     let allowed = allowed.collect::<Result<_, _>>()?;
     Ok(SecretSearch { scanner, policy: Policy { entries }, allowed })
+}
+
+/// A pattern with its name; one without a name is named by its number.
+fn name_pattern((number, pattern): (u32, &SecretPattern)) -> (String, &SecretPattern) {
+    let name = &pattern.name;
+    let name = if name.is_empty() { format!("pattern-{number}") } else { name.clone() };
+    (name, pattern)
 }
 
 fn to_allow_entry(action: &SecretAction) -> AllowEntry {

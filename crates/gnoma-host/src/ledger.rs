@@ -33,7 +33,8 @@ enum LedgerPlace {
     Memory,
     /// A file that is read and written.
     File(PathBuf),
-    /// A file that is only read, unless it must first be repaired or brought to today's version.
+    /// A file that is only read, unless it must first be repaired or brought to today's version, or has calls of
+    /// processes that died.
     FileToRead(PathBuf),
 }
 
@@ -115,15 +116,19 @@ impl LateLedger {
 }
 
 fn open_ledger(place: LedgerPlace, notices: &Notices) -> Result<SqliteLedger, StoreError> {
-    let path = match place {
+    let (path, reader) = match place {
         LedgerPlace::Memory => return SqliteLedger::in_memory(),
-        LedgerPlace::File(path) => path,
+        LedgerPlace::File(path) => (path, None),
         LedgerPlace::FileToRead(path) => match SqliteLedger::open_to_read(&path)? {
-            Some(ledger) => return Ok(ledger),
-            None => path,
+            Some(ledger) if !ledger.has_lost_calls() => return Ok(ledger),
+            reader => (path, reader),
         },
     };
-    let opened = SqliteLedger::open(&path)?;
+    let opened = match (SqliteLedger::open(&path), reader) {
+        // A read-only home shows what was settled.
+        (Err(_), Some(reader)) => return Ok(reader),
+        (opened, _) => opened?,
+    };
     if let Some(aside) = opened.set_aside {
         notices.warning(aside);
     }

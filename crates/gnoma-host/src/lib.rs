@@ -11,12 +11,14 @@ pub mod analytics;
 mod blocking_work;
 mod branch;
 pub mod bug_report;
+mod cap_watch;
 pub mod changes;
 mod child;
 mod choice_lists;
 pub mod claude_rules;
 pub mod clock;
 mod conditions;
+mod continuation;
 pub mod crate_options;
 pub mod debug_log;
 pub mod driven;
@@ -44,7 +46,9 @@ mod memory;
 mod model_list;
 mod new_provider;
 mod notices;
+mod notify;
 mod observers;
+mod output_style;
 mod places;
 mod plugin_choice;
 pub mod plugins;
@@ -52,7 +56,9 @@ pub mod preview;
 mod project;
 pub mod project_history;
 pub mod project_settings;
+mod provider_names;
 pub mod providers;
+pub mod reachable_hosts;
 mod readable_places;
 pub mod redo;
 mod reopen_changes;
@@ -86,7 +92,7 @@ mod workspace_hint;
 
 pub use self::{
     agents::Agents,
-    environment::Folders,
+    environment::{Folders, write_obstacle},
     error::{HostError, HostErrorKind, Result},
     notices::Notices,
     places::Places,

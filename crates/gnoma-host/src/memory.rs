@@ -3,14 +3,13 @@
 use gnoma_core::{protocol::MemoryRequest, store::SessionId};
 use gnoma_extend::memory::{MemoryChange, MemoryError, MemoryFile, text_of_line};
 
-use crate::{Folders as _, HostError, Project, Result, clock, extensions};
+use crate::{
+    Folders as _, HostError, Project, Result, clock, crate_options, extensions,
+    project_settings::ProjectSettings,
+};
 
 /// The folder within the state folder.
 const FOLDER: &str = "memory";
-/// The setting that turns it on.
-const SETTING: &str = "memory.enabled";
-/// The value that turns the setting on, as TOML writes it.
-const ON: &str = "true";
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
@@ -20,13 +19,19 @@ fn memory_file(project: &Project) -> MemoryFile {
     MemoryFile::new(folder.join(format!("{key}.md")))
 }
 
-fn is_enabled(project: &Project) -> bool {
-    project.explain_setting(SETTING).is_some_and(|setting| setting.value == ON)
+/// Reports whether the next session has a memory: what is written now is for that one, so a setting that was changed
+/// since this session began counts.
+fn will_be_enabled(project: &Project) -> bool {
+    let loaded = gnoma_config::load_settings(&crate_options::setting_sources(&project.spec));
+    loaded.map_or_else(
+        |_| project.personal.uses_memory,
+        |loaded| ProjectSettings::from(loaded).personal.uses_memory,
+    )
 }
 
 /// Returns what is added to the instructions of models; empty if there is nothing or it is off.
 pub(crate) fn instructions(project: &Project) -> String {
-    if !is_enabled(project) {
+    if !project.personal.uses_memory {
         return String::new();
     }
     let lines = memory_file(project).lines().unwrap_or_else(|error| {
@@ -79,7 +84,7 @@ fn refuse_to_write(project: &Project, text: &str) -> Result<()> {
     let refused = |cause: &str, remedy: Option<&str>| {
         Err(HostError { remedy: remedy.map(str::to_owned), ..HostError::usage(cause) })
     };
-    if !is_enabled(project) {
+    if !will_be_enabled(project) {
         let remedy = "`gnoma config set memory.enabled true` turns it on";
         return refused("the memory is off", Some(remedy));
     }
@@ -96,7 +101,7 @@ fn render_memory(project: &Project) -> Result<String> {
         (1..).zip(&lines).map(|(number, line)| format!("{number}. {line}\n")).collect();
     let files = extensions::describe_context(project);
     let path = project.environment().shorten_home(file.path());
-    let state = match (is_enabled(project), lines.is_empty()) {
+    let state = match (will_be_enabled(project), lines.is_empty()) {
         (false, _) => {
             "The memory is off, so no model is told of it: `gnoma config set memory.enabled true` turns it on"
                 .to_owned()

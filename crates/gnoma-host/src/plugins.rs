@@ -74,6 +74,14 @@ pub fn describe_state(plugin: &FoundPlugin) -> String {
 pub fn plugin_warnings(project: &Project) -> Vec<String> {
     let PluginScan { all, faults, .. } = project_plugins(project);
     let mut said = faults.clone();
+    let names = || all.iter().map(|plugin| plugin.name.as_str());
+    for wanted in &project.plugins.enabled {
+        if names().all(|name| name != wanted) {
+            let near = gnoma_config::nearest_name(wanted, names());
+            let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            said.push(format!("`plugins.enabled`: no plugin has the name `{wanted}`{near}"));
+        }
+    }
     for plugin in all {
         let name = &plugin.name;
         let faults = plugin.faults.iter();

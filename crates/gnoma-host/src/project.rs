@@ -7,7 +7,7 @@ use std::{
 
 use gnoma_config::{
     ExplainedValue,
-    settings::{HookSetting, McpServer, Sandbox, Tools},
+    settings::{HookSetting, McpServer, Personal, Sandbox, Tools},
 };
 use gnoma_core::{
     protocol::{Environment, SessionSpec},
@@ -18,7 +18,7 @@ use gnoma_guard::firewall::Firewall;
 use gnoma_tools::FileHolder;
 
 use crate::{
-    Folders as _, HostError, Notices, Result, crate_options, guard_setup, key_command,
+    Folders as _, HostError, Notices, Result, crate_options, environment, guard_setup, key_command,
     places::Places,
     plugin_choice::ProjectPlugins,
     project_settings::{GuardSettings, ProjectSettings, RoutingSettings, StorageSettings},
@@ -47,6 +47,8 @@ pub struct Project {
     pub(crate) servers: Arc<OnceLock<ServersView>>,
     /// The plugins of the project.
     pub plugins: ProjectPlugins,
+    /// The settings of the person.
+    pub personal: Arc<Personal>,
     /// Every setting with its origin.
     pub values: Arc<[ExplainedValue]>,
     /// The firewall that keeps secrets in.
@@ -98,6 +100,7 @@ impl Project {
             mcp_servers,
             plugins,
             otel,
+            personal,
             values,
         } = lowered;
         if let Some(budget) = spec.overrides.budget_micro_usd {
@@ -120,6 +123,7 @@ impl Project {
             mcp_servers: mcp_servers.into(),
             servers: Arc::default(),
             plugins,
+            personal: Arc::new(personal),
             values: values.into(),
             firewall,
             places,
@@ -173,6 +177,27 @@ impl Project {
     #[must_use]
     pub fn is_incognito(&self) -> bool {
         self.keeping.privacy.incognito
+    }
+
+    /// Returns the reason why sessions and files cannot be saved, with what names their folder; `None` if they can.
+    #[must_use]
+    pub fn save_obstacle(&self) -> Option<String> {
+        let folder = &self.places.vault;
+        let why = environment::write_obstacle(folder)?;
+        let origin = self.save_folder_origin();
+        let origin = origin.map_or_else(String::new, |origin| format!("; {origin} names it"));
+        Some(format!("{} cannot be written ({why}){origin}", folder.display()))
+    }
+
+    /// Names the setting or variable that decides where sessions are saved; `None` if nothing but the home does.
+    pub(crate) fn save_folder_origin(&self) -> Option<String> {
+        if self.keeping.session.folder.is_none() {
+            let variable = "XDG_STATE_HOME";
+            return environment::own_folder(self.environment(), variable).map(|_| variable.into());
+        }
+        let set = self.explain_setting("session.folder");
+        let place = set.map_or_else(String::new, |set| format!(" ({})", set.place));
+        Some(format!("`session.folder`{place}"))
     }
 
     /// Reports whether a notice already said that nothing can be saved in the home.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use gnoma_config::{
     ExplainedValue, FileTrust, LoadedConfig, Settings,
     settings::{
-        ArmSettings, Checkpoints, HookSetting, McpServer, Network, Otel, Permission, Privacy,
-        Provider, RateLimits, Router, SandboxSettings, Security, Session, Slm, Tools,
+        ArmSettings, Checkpoints, HookSetting, McpServer, Network, Otel, Permission, Personal,
+        Privacy, Provider, RateLimits, Router, SandboxSettings, Security, Session, Slm, Tools,
     },
 };
 
@@ -32,6 +32,8 @@ pub struct ProjectSettings {
     pub plugins: ProjectPlugins,
     /// The settings of telemetry.
     pub otel: Otel,
+    /// The settings of the person.
+    pub personal: Personal,
     /// Every value with its origin, for people.
     pub values: Vec<ExplainedValue>,
 }
@@ -99,6 +101,7 @@ impl From<LoadedConfig> for ProjectSettings {
             mcp_servers,
             plugins,
             otel,
+            personal,
             ..
         } = settings;
         let agents = Agents::from_settings(cli_agents);
@@ -120,6 +123,7 @@ impl From<LoadedConfig> for ProjectSettings {
             mcp_servers,
             plugins: ProjectPlugins::from_settings(plugins.enabled, plugins.disabled),
             otel,
+            personal,
             values,
         }
     }

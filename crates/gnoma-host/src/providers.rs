@@ -6,14 +6,17 @@ use futures_util::future::join_all;
 use gnoma_config::{
     edit::Change,
     env::{bare_key, variables_of},
+    load::check_value,
     settings::Provider,
 };
-use gnoma_core::Secret;
+use gnoma_core::{ErrorKind, Secret};
 use gnoma_llm::{KNOWN, Profile, catalogue};
 
 pub use crate::new_provider::{KeySource, NewProvider};
 use crate::{
-    Folders as _, HostError, Project, Result, crate_options, key_command, routing::find_provider,
+    Folders as _, HostError, Project, Result, crate_options, key_command,
+    provider_names::provider_names,
+    routing::{self, find_provider},
     setting,
 };
 
@@ -88,8 +91,10 @@ async fn query_provider(project: &Project, profile: Profile) -> Answer {
             let error = project.firewall.redact_error(error);
             let text = error.to_string();
             let text = text.strip_prefix(&format!("{}: ", error.provider)).unwrap_or(&text);
-            let names_it = text.contains(&url);
-            Answer::Unusable(if names_it { text.to_owned() } else { format!("{url}: {text}") })
+            let place = if text.contains(&url) { String::new() } else { format!("{url}: ") };
+            let hint = error.hint.as_ref().filter(|_| error.kind == ErrorKind::Auth);
+            let hint = hint.map_or_else(String::new, |hint| format!(". {hint}"));
+            Answer::Unusable(format!("{place}{text}{hint}"))
         }
         Ok(Ok(models)) if models.is_empty() => {
             Answer::Unusable(format!("works at {url} but lists no models"))
@@ -123,13 +128,6 @@ pub fn hosted_providers() -> Vec<String> {
 
 fn has_key(provider: &Provider) -> bool {
     KNOWN.iter().any(|known| !known.local && provider.api_keys.contains_key(known.name))
-}
-
-/// All names that mean a provider: those that are known, then those that are configured.
-#[must_use]
-pub fn provider_names(provider: &Provider) -> Vec<String> {
-    let known = KNOWN.iter().map(|known| known.name.to_owned());
-    known.chain(provider.endpoints.keys().cloned()).collect()
 }
 
 /// All that could be asked: with a key, or at an address that the settings name.
@@ -178,6 +176,7 @@ async fn fetch_models(project: &Project, provider: &Provider, name: &str) -> Res
 /// # Errors
 /// It lists others: which one was probably meant.
 pub(crate) async fn check_model(project: &Project) -> Result<()> {
+    routing::check_model_name(project)?;
     let provider = &project.routing.provider;
     let Some(model) = &provider.model else { return Ok(()) };
     let name = match &provider.default {
@@ -256,6 +255,24 @@ fn match_model(listed: &[String], model: &str) -> std::result::Result<(), Option
     Err(near.or_else(|| part().map(str::to_owned)))
 }
 
+/// Checks that a provider which is not set up yet has an address and a protocol that can be written into the settings.
+///
+/// # Errors
+/// The address or the protocol is none.
+pub fn check_form(new: &NewProvider) -> Result<()> {
+    if let Some(why) = new.address.as_deref().and_then(gnoma_config::wrong_address) {
+        let why = match why.strip_prefix("must be an address ") {
+            Some(rest) => format!("write the address {rest}"),
+            None => format!("the address {why}"),
+        };
+        return Err(HostError::usage(why));
+    }
+    let Some(protocol) = &new.protocol else { return Ok(()) };
+    let names = ["provider", "protocols", new.name.as_str()].map(str::to_owned);
+    check_value(&names, &protocol.clone().into())
+        .map_err(|error| HostError::usage(error.sentences()))
+}
+
 /// Asks a provider that is not set up yet for its models. `address_place` names what a person changes if the address is
 /// wrong.
 ///
@@ -266,13 +283,7 @@ pub async fn try_new(
     new: &NewProvider,
     address_place: &str,
 ) -> Result<Vec<String>> {
-    if let Some(why) = new.address.as_deref().and_then(gnoma_config::wrong_address) {
-        let why = match why.strip_prefix("must be an address ") {
-            Some(rest) => format!("write the address {rest}"),
-            None => format!("the address {why}"),
-        };
-        return Err(HostError::usage(why));
-    }
+    check_form(new)?;
     let key = match &new.key {
         KeySource::None => None,
         KeySource::Variable(variable) => match project.environment().get(variable) {

@@ -15,7 +15,7 @@ use gnoma_core::{
 use crate::{
     HostError, Notices, Project, Result, crate_options,
     live::{Change, SessionChangeResult},
-    providers, redo,
+    provider_names, providers, redo,
     revert_file::FileRevert,
     rewind::{self, Rewind, RewindOutcome, RewindPart, RewindTarget},
     rewind_elf, routing,
@@ -146,7 +146,7 @@ fn apply_switch(project: &Project, spec: SessionSpec, switch: Switch) -> Session
     match switch {
         Switch::Model(name) => {
             let name = name.strip_suffix(UNCHECKED).map_or(name.clone(), str::to_owned);
-            let providers = providers::provider_names(&project.routing.provider);
+            let providers = provider_names::provider_names(&project.routing.provider);
             let is_provider = |before: &str| providers.iter().any(|known| known == before);
             match name.split_once('/').filter(|(before, _)| is_provider(before)) {
                 Some((provider, model)) => {

@@ -44,7 +44,11 @@ pub fn keep_rule(project: &Project, rule: &str, scope: Scope) -> Result<String> 
     save_rules(project, rule, scope).map_err(HostError::usage)
 }
 
-fn save_rules(project: &Project, rule: &str, scope: Scope) -> Result<String, String> {
+/// Checks that a text is a list of rules that allow, and returns them.
+///
+/// # Errors
+/// A sentence: what is not a rule, or there are none or too many.
+pub(crate) fn check_rules(rule: &str) -> Result<Vec<&str>, String> {
     let rules: Vec<&str> = Rule::split_list(rule).take(MAX_RULES + 1).collect();
     if rules.is_empty() || rules.len() > MAX_RULES {
         return Err(format!("between 1 and {MAX_RULES} rules can be saved at once"));
@@ -52,6 +56,11 @@ fn save_rules(project: &Project, rule: &str, scope: Scope) -> Result<String, Str
     for part in &rules {
         Rule::parse(RuleAction::Allow, part, Origin::Session).map_err(|error| error.to_string())?;
     }
+    Ok(rules)
+}
+
+fn save_rules(project: &Project, rule: &str, scope: Scope) -> Result<String, String> {
+    let rules = check_rules(rule)?;
     match find_rule_file(project, scope)? {
         None => Ok(String::new()),
         Some(place) => {

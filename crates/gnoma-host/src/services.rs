@@ -23,9 +23,11 @@ use crate::{
     session_stores::{BegunSessionId, SessionStores},
     sessions, setting,
     tasks::{self, SessionTaskFiles},
+    usage,
 };
 use gnoma_config::{paths, pin, project_root, trust};
 use gnoma_core::{
+    home,
     info::Choice,
     lifecycle::Lifecycle,
     protocol::{
@@ -72,7 +74,7 @@ pub(crate) struct ProjectServices {
 
 impl Services for ProjectServices {
     fn observers(&self, session: ObservedSession) -> SessionObservers {
-        SessionObservers::open(&self.project, session)
+        SessionObservers::open(&self.project, session, usage::cap_level_reader(&self.project))
     }
 
     fn answer_request(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
@@ -230,7 +232,8 @@ async fn prepared_child(
     let mut info = facts::session_info(&project, used, None);
     let gauge = Arc::<LastRequest>::default();
     let goes_on = continued.as_ref().map(|continued| continued.id.clone());
-    let messages = continued.as_ref().map(|it| it.history.clone()).unwrap_or_default();
+    let (messages, notes) =
+        continued.as_ref().map(|it| (it.history.clone(), it.notes.clone())).unwrap_or_default();
     let going_on = child::ContinuedState {
         history: messages.clone(),
         measured: continued.and_then(|continued| continued.measured),
@@ -258,7 +261,7 @@ async fn prepared_child(
     };
     let opening = Box::pin(std::future::ready(Ok(opened)));
     let services = Arc::new(services);
-    Ok((spec, PreparedSession { id, info, messages, opening, services }))
+    Ok((spec, PreparedSession { id, info, messages, notes, opening, services }))
 }
 
 /// The data that a request is answered from.
@@ -372,7 +375,8 @@ impl ServiceContext {
         let named = PathBuf::from(format!("gnoma-{id}.md"));
         let path = if path.as_os_str().is_empty() { &named } else { path };
         let format = export::format_of(path)?;
-        let file = self.project.spec.folder.join(path);
+        let SessionSpec { folder, environment, .. } = &self.project.spec;
+        let file = home::expand(path, environment.home().as_deref(), folder);
         let id = export::export_to_file(&self.project, Some(id.as_str()), format, &file).await?;
         Ok(format!("exported {id} to {}", file.display()))
     }

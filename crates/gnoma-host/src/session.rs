@@ -12,7 +12,7 @@ use gnoma_guard::permission::Permissions;
 
 use crate::{
     HostError, Project, Result, address_secrets, claude_rules::ClaudeRules, driven::DrivenSession,
-    environment::Folders as _, extensions, guard_setup, memory,
+    environment::Folders as _, extensions, guard_setup, memory, output_style,
 };
 
 /// Returns the strategy that makes room in a full context window.
@@ -227,6 +227,7 @@ fn system_prompt(project: &Project, skills: String, shape: Option<&AnswerForm>) 
         notices.warning(warning);
     }
     let instructions = instructions.text() + &memory::instructions(project);
+    let style = output_style::style_instructions(project);
     let cwd = spec.folder.display().to_string();
     let shell = Path::new(shell_program(tools))
         .file_name()
@@ -246,6 +247,6 @@ fn system_prompt(project: &Project, skills: String, shape: Option<&AnswerForm>) 
             skills: &skills,
             files: &files,
         };
-        prompt::system_prompt(tier, place) + &added + &form
+        prompt::system_prompt(tier, place) + &style + &added + &form
     })
 }

@@ -14,6 +14,7 @@ use gnoma_core::{
     tool::{BoxFuture, OpenFiles, Spawner},
 };
 use gnoma_engine::{LastRequest, Session as Engine};
+use gnoma_tools::Agent;
 
 use crate::{
     Project, Result, agent,
@@ -120,7 +121,10 @@ impl Opener for Projects {
     }
 
     fn finish(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.shared.finish_telemetry())
+        Box::pin(async {
+            self.shared.finish_background().await;
+            self.shared.finish_telemetry().await;
+        })
     }
 
     fn now_ms(&self) -> i64 {
@@ -137,15 +141,9 @@ async fn prepare_session(
     shared: ProcessResources,
 ) -> Result<PreparedSession> {
     let SessionOpening { spec, session, carried, notices, spawner } = wanted;
-    let (project, continued) = off_loop(|| async {
-        let project = Project::open(spec, notices, shared)?;
-        project.refuse_whole_system()?;
-        let continued = session_resume::resume_session(&project, &project.spec.start).await?;
-        Ok((project, continued))
-    })
-    .await?;
+    let opened = off_loop(|| async { open_project(Project::open(spec, notices, shared)?).await });
     let OpenableSession { mut prepared, making } =
-        build_openable(project, continued, session, carried, spawner);
+        build_openable(opened.await?, session, carried, spawner);
     let found = providers::to_set_up(&making.project).await;
     prepared.info.found = found.map(|providers| FoundProviders { providers, ..Default::default() });
     prepared.opening = Box::pin(async move { Ok(making.open(true).await?.0) });
@@ -155,19 +153,31 @@ async fn prepare_session(
 /// Prepares a session so far that nothing is left to fail.
 async fn prepare_whole(wanted: SessionOpening, project: Project) -> Result<PreparedSession> {
     let SessionOpening { spec, session, carried, spawner, .. } = wanted;
-    let (project, continued) = off_loop(|| async {
-        let project = Project { spec, ..project };
-        project.refuse_whole_system()?;
-        let continued = session_resume::resume_session(&project, &project.spec.start).await?;
-        Ok((project, continued))
-    })
-    .await?;
+    let opened = off_loop(|| async { open_project(Project { spec, ..project }).await });
     let OpenableSession { mut prepared, making } =
-        build_openable(project, continued, session, carried, spawner);
+        build_openable(opened.await?, session, carried, spawner);
     let (opened, model) = making.open(false).await?;
     prepared.info.model = Some(model.to_string());
     prepared.opening = Box::pin(std::future::ready(Ok(opened)));
     Ok(prepared)
+}
+
+/// What a session is made from, as far as this machine alone says it.
+struct OpenedProject {
+    project: Project,
+    continued: Option<ContinuedSession>,
+    agent: Option<Agent>,
+}
+
+/// Looks up what a project's spec names: the agent that the session works as, and the session that it continues.
+///
+/// # Errors
+/// There is no such agent or session, or it cannot be used.
+async fn open_project(project: Project) -> Result<OpenedProject> {
+    project.refuse_whole_system()?;
+    let agent = agent::selected_agent(&project)?;
+    let continued = session_resume::resume_session(&project, &project.spec.start).await?;
+    Ok(OpenedProject { project, continued, agent })
 }
 
 /// A session of which only what needs a network is to be made.
@@ -177,8 +187,7 @@ struct OpenableSession {
 }
 
 fn build_openable(
-    project: Project,
-    continued: Option<ContinuedSession>,
+    OpenedProject { project, continued, agent }: OpenedProject,
     session: Option<SessionId>,
     carried: Vec<Arc<Message>>,
     spawner: Arc<dyn Spawner>,
@@ -186,11 +195,11 @@ fn build_openable(
     let measured = continued.as_ref().and_then(|continued| continued.measured);
     let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
     let kept = SessionStores::start(&project, store);
-    let (stored, messages, used, resumed) = match continued {
-        Some(ContinuedSession { id, history, used, resumed, .. }) => {
-            (Some(id), history, used, Some(resumed))
+    let (stored, messages, notes, used, resumed) = match continued {
+        Some(ContinuedSession { id, history, notes, used, resumed, .. }) => {
+            (Some(id), history, notes, used, Some(resumed))
         }
-        None => (None, carried, ConversationUsage::default(), None),
+        None => (None, carried, Vec::new(), ConversationUsage::default(), None),
     };
     let (is_new, is_reopened) = (stored.is_none(), session.is_some());
     let new_id = || SessionId::new(project.shared.clock().session_id());
@@ -214,10 +223,12 @@ fn build_openable(
         servers,
         model: info.model.clone(),
         spawner,
+        agent,
     };
     let services = Arc::new(making.build_services(stored, kept));
     let opening = Box::pin(std::future::pending());
-    OpenableSession { prepared: PreparedSession { id, info, messages, opening, services }, making }
+    let prepared = PreparedSession { id, info, messages, notes, opening, services };
+    OpenableSession { prepared, making }
 }
 
 /// The tools of other programs' agents.
@@ -273,6 +284,8 @@ struct SessionBuilder {
     servers: mcp::KnownServers,
     model: Option<String>,
     spawner: Arc<dyn Spawner>,
+    /// The agent as which the session works.
+    agent: Option<Agent>,
 }
 
 impl SessionBuilder {
@@ -324,18 +337,18 @@ impl SessionBuilder {
         if let Some(servers) = &servers {
             let _is_first = self.servers.set(servers.weak_view());
         }
-        let agent = agent::selected_agent(&self.project)?;
-        let pinned = agent.as_ref().and_then(|agent| agent.model.as_deref());
+        let agent = self.agent;
         // A model that was asked for by name is asked.
         let is_named = self.project.spec.overrides.model.is_some();
-        let pinned =
-            pinned.filter(|_| !is_named).and_then(|part| agent::find_preferred_arm(&routes, part));
+        let notices = &self.project.notices;
+        let pinned = agent.as_ref().filter(|_| !is_named);
+        let pinned = pinned.and_then(|agent| agent::wanted_arm(agent, &routes, notices));
         if let Some(agent) = agent {
             // A mode that was asked for by name holds.
             if self.project.spec.overrides.mode.is_none() {
                 options.mode = agent::stricter_mode(options.mode, agent.mode);
             }
-            agent::apply(agent, &mut options)?;
+            agent::apply(agent, &mut options, notices)?;
         }
         let own = options.tools.clone();
         if let Some(servers) = &servers {

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use gnoma_core::{
     Message, Usage,
     info::ResumedFrom,
-    protocol::{SessionSpec, Start},
+    protocol::{HistoryNote, SessionSpec, Start},
     store::{
         Entry, HoldReport, Holder, Record, SessionFacts, SessionId, SessionStore as _,
         StoreErrorKind,
@@ -32,6 +32,8 @@ pub struct ContinuedSession {
     pub id: SessionId,
     /// The conversation of the session, as a model receives it.
     pub history: Vec<Arc<Message>>,
+    /// What is stored of the conversation beside its messages.
+    pub notes: Vec<HistoryNote>,
     /// The tokens of its calls.
     pub used: ConversationUsage,
     /// The size of the conversation, as its provider reported it.
@@ -125,8 +127,9 @@ pub async fn resume_session(project: &Project, start: &Start) -> Result<Option<C
         used.all = facts.usage;
     }
     let history = resume::rebuild_history(&path);
+    let notes = resume::rebuild_notes(&path);
     let measured = resume::last_measured(&path);
-    Ok(Some(ContinuedSession { past, id, history, used, measured, resumed }))
+    Ok(Some(ContinuedSession { past, id, history, notes, used, measured, resumed }))
 }
 
 /// Holds an elf that a stored session started earlier.

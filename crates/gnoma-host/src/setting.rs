@@ -16,6 +16,9 @@ use toml::{Table, Value};
 
 use crate::{Folders as _, HostError, Project, Result, crate_options, rule};
 
+/// The folder in the configuration folder for the person's own themes.
+pub const THEMES_FOLDER: &str = "themes";
+
 /// Sets `key`, as TOML writes it, in the person's own settings; returns a sentence that says where.
 ///
 /// # Errors
@@ -34,7 +37,7 @@ fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
         "provider.default" => {
             crate_options::provider_profile(&project.routing.provider, name).map(drop)
         }
-        "tui.theme" if !THEMES.contains(&name) => Err(HostError::usage(format!(
+        "tui.theme" if !is_theme(project, name) => Err(HostError::usage(format!(
             "`tui.theme` was not set: there is no theme `{name}`; choose one of: {}",
             THEMES.join(", ")
         ))),
@@ -53,6 +56,13 @@ fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
     }
 }
 
+/// Reports whether a theme of this name is built in or among the person's.
+fn is_theme(project: &Project, name: &str) -> bool {
+    let folder = project.environment().config_dir().join(THEMES_FOLDER);
+    let is_plain = !name.contains(['/', '\0']);
+    THEMES.contains(&name) || is_plain && folder.join(format!("{name}.toml")).is_file()
+}
+
 /// Describes who chose the model of a session, in brackets after its name. A session whose model was changed continues
 /// as if it had been begun with that one.
 pub(crate) fn describe_choice(origin: Origin) -> String {
@@ -67,7 +77,7 @@ pub(crate) fn describe_choice(origin: Origin) -> String {
 pub(crate) fn unknown_theme(project: &Project) -> Option<String> {
     let set = project.explain_setting("tui.theme").filter(|set| set.origin != Origin::Default)?;
     let name = set.value.trim_matches('"');
-    if THEMES.contains(&name) {
+    if is_theme(project, name) {
         return None;
     }
     let near = gnoma_config::nearest_name(name, THEMES.iter().copied());
@@ -186,7 +196,7 @@ fn write_file(file: &Path, changes: &[Change]) -> Result<String, String> {
 }
 
 /// A value as TOML, else as a text.
-pub(crate) fn parse_value(value: &str) -> Value {
+fn parse_value(value: &str) -> Value {
     let read = toml::from_str::<Table>(&format!("value = {value}"));
     let read =
         read.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
@@ -229,6 +239,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let unknown = set_in_file(folder.path(), "tui.vm", "true").unwrap_err();
         assert!(unknown.contains("there is no such key") && unknown.contains("tui.vim"));
+        let unknown = set_in_file(folder.path(), "nosuch.key", "1").unwrap_err();
+        assert!(unknown.contains("`gnoma config show` lists those"), "{unknown}");
         let bad = set_in_file(folder.path(), "provider.max_tokens", "many").unwrap_err();
         assert!(bad.contains("`provider.max_tokens`") && !bad.contains("-->"), "{bad}");
         assert!(set_in_file(folder.path(), "tui vim", "true").unwrap_err().contains("not a key"));

@@ -1,7 +1,7 @@
 //! What all sessions of a process share.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     hash::Hash,
     path::PathBuf,
     sync::{Arc, Weak},
@@ -9,7 +9,7 @@ use std::{
 };
 
 use gnoma_config::settings::Network;
-use gnoma_core::{Provider, store::StoreError, sync::Mutex, tool::OpenFiles};
+use gnoma_core::{Provider, store::StoreError, sync::Mutex, task::box_future, tool::OpenFiles};
 use gnoma_extend::hooks::HookRuns;
 use gnoma_guard::firewall::Connection;
 use gnoma_llm::Profile;
@@ -18,6 +18,8 @@ use gnoma_store::{
     OpenDatabase, OpenedStore, Options, Store,
     checkpoint::{self, Checkpointer, Vault},
 };
+
+use tokio::{runtime::Handle, task::JoinSet, time::timeout};
 
 use crate::{
     Notices, clock::Clock, crate_options, driven::Driver, ledger::LateLedger,
@@ -49,11 +51,23 @@ struct Resources {
     stores: Slots<PathBuf, OpenDatabase>,
     /// Telemetry, by where it goes.
     telemetry: Mutex<Vec<Arc<Telemetry>>>,
+    /// What was used of spending caps.
+    known_use: Mutex<KnownUse>,
+    /// Short work of sessions that no session waits for.
+    background: Mutex<JoinSet<()>>,
     /// The last runs of hooks.
     hook_runs: HookRuns,
     /// The checkpointers that save the files of workspaces.
     checkpointers: Slots<WorkspaceKey, Weak<Checkpointer>>,
 }
+
+/// What was used of spending caps at the last look, in micro-dollars, by pool and end of the period.
+pub(crate) type KnownUse = BTreeMap<(String, i64), u64>;
+
+/// Most work that is under way in the background; more is not begun.
+const MAX_BACKGROUND: usize = 32;
+/// Longest time that the end of the process waits for it.
+const BACKGROUND_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Each is locked while it is opened, so that nothing is opened twice.
 type Slots<K, T> = Mutex<HashMap<K, Arc<Mutex<Option<T>>>>>;
@@ -139,6 +153,32 @@ impl ProcessResources {
     pub(crate) async fn finish_telemetry(&self) {
         let all = self.0.telemetry.lock().clone();
         futures_util::future::join_all(all.iter().map(|telemetry| telemetry.finish())).await;
+    }
+
+    /// Changes what is known of the use of spending caps.
+    pub(crate) fn with_known_use<T>(&self, change: impl FnOnce(&mut KnownUse) -> T) -> T {
+        change(&mut self.0.known_use.lock())
+    }
+
+    /// Does short work that no session waits for; `false` if too much is under way or the process ends.
+    pub(crate) fn run_in_background(
+        &self,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> bool {
+        let Ok(runtime) = Handle::try_current() else { return false };
+        let mut background = self.0.background.lock();
+        while background.try_join_next().is_some() {}
+        let has_room = background.len() < MAX_BACKGROUND;
+        if has_room {
+            background.spawn_on(box_future(work), &runtime);
+        }
+        has_room
+    }
+
+    /// Waits for the work in the background, for a few seconds.
+    pub(crate) async fn finish_background(&self) {
+        let background = std::mem::take(&mut *self.0.background.lock());
+        let _late = timeout(BACKGROUND_PATIENCE, background.join_all()).await;
     }
 
     /// The editor that all sessions of the process are seen in.

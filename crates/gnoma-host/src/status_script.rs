@@ -11,10 +11,8 @@ use gnoma_core::{json_value::json, text_truncation};
 use gnoma_extend::hooks::HookRunner;
 use serde_json::Value;
 
-use crate::{Project, extensions, setting};
+use crate::{Project, extensions};
 
-/// The setting with the script.
-const SETTING: &str = "status.command";
 /// The time that the script may take.
 const MAX_RUN: Duration = Duration::from_millis(300);
 /// The time that the sandbox around the script may take to start, once.
@@ -24,6 +22,9 @@ const MAX_BYTES: usize = 4 << 10;
 /// Keeps the script from filling the disk: no file that it writes, its output included, gets larger than 1 MiB (in
 /// blocks of 512 bytes).
 const FILE_LIMIT: &str = "ulimit -f 2048\n";
+
+/// The failure of a shell whose command was ended by the signal `SIGXFSZ`, because a file was to get larger.
+const TOO_LARGE: &str = "exit code 153";
 
 /// The script, ready to run.
 #[derive(Debug)]
@@ -38,8 +39,7 @@ impl StatusScript {
     /// Returns the script that the person has set; `None` without one.
     #[must_use]
     pub fn from_project(project: &Project) -> Option<Self> {
-        let set = project.explain_setting(SETTING)?;
-        let command = setting::parse_value(&set.value).as_str()?.to_owned();
+        let command = project.personal.status_command.as_ref()?;
         Some(Self {
             line: format!("{FILE_LIMIT}{command}"),
             project: extensions::extension_places(project).project.display().to_string(),
@@ -64,7 +64,10 @@ impl StatusScript {
             // What is wrong with the sandbox is told by the script's own run.
             self.runner.run_line(":", "", MAX_START).await.unwrap_or_default();
         }
-        let printed = self.runner.run_line(&self.line, &facts.to_string(), MAX_RUN).await?;
+        let printed = self.runner.run_line(&self.line, &facts.to_string(), MAX_RUN).await;
+        let printed = printed.map_err(|why| {
+            if why == TOO_LARGE { "wrote more than 1 MiB".to_owned() } else { why }
+        })?;
         let first = printed.lines().next().unwrap_or_default();
         Ok(text_truncation::word_prefix(first, MAX_BYTES).to_owned())
     }

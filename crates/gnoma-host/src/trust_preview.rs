@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gnoma_config::pin;
+use gnoma_config::{paths, pin};
 use gnoma_core::{bounded_file, protocol::Environment};
 use gnoma_extend::{
     ExtendPlaces, ExtensionSource,
@@ -53,6 +53,10 @@ pub fn trust_preview(
     let ServerFile { servers, faults, .. } = project_servers(&places, environment);
     let hooks::FoundHooks { hooks, faults: unread, .. } = hooks::read_hook_files(&places);
     let acting = pin::list_acting_files(&real, settings)?;
+    // Trust is in the settings, too: a change of them ends it.
+    let own = Some(paths::project_file(&real)).filter(|file| file.exists());
+    let own = own.iter().map(|file| file.strip_prefix(&real).unwrap_or(file));
+    let pinned = own.chain(acting.iter().map(PathBuf::as_path));
     let sections = [
         TrustSection { heading: "Hooks that run", lines: hook_lines(hooks, &places) },
         TrustSection {
@@ -73,7 +77,7 @@ pub fn trust_preview(
         },
         TrustSection {
             heading: "Trust ends when one of these files changes",
-            lines: acting.iter().map(|path| path.display().to_string()).collect(),
+            lines: pinned.map(|path| path.display().to_string()).collect(),
         },
         TrustSection {
             heading: "Commands that name what they run only when they run, which trust does not cover",

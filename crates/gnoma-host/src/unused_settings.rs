@@ -3,9 +3,13 @@
 use std::path::Path;
 
 use gnoma_config::settings::{RuleSubject, SecretAction, arm_named};
-use gnoma_core::glob;
+use gnoma_core::{glob, home};
+use gnoma_tools::Agent;
 
-use crate::{Project, agents, project_settings::RoutingSettings, providers, setting};
+use crate::{
+    Folders as _, Project, agents, extensions, project_settings::RoutingSettings, provider_names,
+    setting,
+};
 
 /// gnoma's own tools, and the names by which rules speak of several.
 const TOOLS: [&str; 18] = [
@@ -40,6 +44,10 @@ const TOOL_EVENT: &str = "tool";
 pub fn find(project: &Project) -> Vec<String> {
     let mut all = at_start(project, &project.routing);
     all.extend(setting::unknown_theme(project));
+    all.extend(unknown_tools_of_agents(&extensions::defined_agents(project)));
+    let authorities = project.routing.network.ca_file.as_deref();
+    let fault = authorities.and_then(gnoma_net::authorities_fault);
+    all.extend(fault.map(|fault| format!("`network.ca_file`: {fault}")));
     all
 }
 
@@ -48,6 +56,8 @@ pub(crate) fn at_start(project: &Project, settings: &RoutingSettings) -> Vec<Str
     let mut all = of_providers(settings, &project.guard.security.actions);
     all.extend(of_tools(project));
     all.extend(missing_shell(project));
+    let home = project.environment().home();
+    all.extend(missing_folders(&project.guard.sandbox.writable, home.as_deref()));
     all
 }
 
@@ -86,6 +96,33 @@ fn unknown_tool(tool: &str) -> Option<String> {
     Some(near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))
 }
 
+/// The tools that definitions of agents list and that do not exist.
+fn unknown_tools_of_agents(agents: &[Agent]) -> Vec<String> {
+    let listed = agents.iter().flat_map(|agent| {
+        agent.tools.iter().flatten().map(|rule| (agent.name.as_str(), rule.as_str()))
+    });
+    let unknown = listed.filter_map(|(name, rule)| {
+        let tool = rule.split('(').next().unwrap_or(rule).trim();
+        let near = unknown_tool(tool)?;
+        Some(format!("the agent `{name}`: no tool has the name `{tool}`{near}"))
+    });
+    unknown.collect()
+}
+
+/// Folders of `sandbox.writable` that commands cannot be given.
+fn missing_folders(folders: &[String], home: Option<&Path>) -> Vec<String> {
+    let fault = |folder: &String| {
+        let path = home::expand(folder, home, Path::new(""));
+        let why = match (path.is_absolute(), path.exists()) {
+            (false, _) => "is left out: write the whole path, from `/` or `~/` on",
+            (true, false) => "does not exist",
+            (true, true) => return None,
+        };
+        Some(format!("`sandbox.writable`: `{folder}` {why}"))
+    };
+    folders.iter().filter_map(fault).collect()
+}
+
 /// A shell that is not installed, in whose place another one runs.
 fn missing_shell(project: &Project) -> Option<String> {
     let shell = project.tools.shell.as_deref().filter(|shell| !shell.is_empty())?;
@@ -109,7 +146,7 @@ fn provider_of(arms: &str) -> Option<&str> {
 /// The same for settings by provider.
 fn of_providers(settings: &RoutingSettings, actions: &[SecretAction]) -> Vec<String> {
     let provider = &settings.provider;
-    let names = providers::provider_names(provider);
+    let names = provider_names::provider_names(provider);
     let mut all: Vec<(String, &str)> = Vec::new();
     let tables: [(&str, Vec<&String>); 5] = [
         ("api_keys", provider.api_keys.keys().chain(provider.unset_keys.keys()).collect()),
@@ -211,6 +248,20 @@ mod tests {
                 format!(
                     "`[[router.rules]] forbid = \"wrok/*\" ({place})`: no provider has the name `wrok`; {meant}"
                 ),
+            ]
+        );
+    }
+
+    #[test]
+    fn writable_folders_that_are_not_there_are_told() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join("there")).unwrap();
+        let folders = ["rel", "/nosuch/dir", "~/there", "/tmp"].map(str::to_owned);
+        assert_eq!(
+            missing_folders(&folders, Some(home.path())),
+            [
+                "`sandbox.writable`: `rel` is left out: write the whole path, from `/` or `~/` on",
+                "`sandbox.writable`: `/nosuch/dir` does not exist",
             ]
         );
     }

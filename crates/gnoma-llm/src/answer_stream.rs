@@ -13,6 +13,7 @@ use std::{
 use futures_core::Stream;
 use gnoma_core::{ErrorKind, ProviderError, StopReason, StreamEvent, Usage, tool::BoxFuture};
 use gnoma_net::ByteStream;
+use serde::de::IgnoredAny;
 use tokio::time::{Sleep, sleep};
 
 use crate::{
@@ -84,6 +85,8 @@ pub(crate) enum AnswerState {
 pub(crate) struct AnswerReader {
     body: ByteStream,
     framer: Framer,
+    /// A record has been seen.
+    has_record: bool,
     decoder: Box<dyn AnswerDecoder>,
     events: Events,
     characters: CharacterJoiner,
@@ -115,6 +118,12 @@ fn is_content(event: &StreamEvent) -> bool {
     is_of_answer(event) && !is_about && !matches!(event, StreamEvent::Stop(_))
 }
 
+/// Reports whether a record is a value of JSON that can say nothing of an answer, such as `null`.
+fn is_scalar(data: &str) -> bool {
+    let data = data.trim();
+    !data.starts_with(['{', '[', '"']) && serde_json::from_str::<IgnoredAny>(data).is_ok()
+}
+
 impl AnswerReader {
     pub(crate) fn new(
         body: ByteStream,
@@ -127,6 +136,7 @@ impl AnswerReader {
         Self {
             body,
             framer: Framer::default(),
+            has_record: false,
             decoder,
             events,
             characters: CharacterJoiner::default(),
@@ -149,10 +159,17 @@ impl AnswerReader {
     }
 
     fn decode_bytes(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
-        self.framer.feed(bytes).map_err(|why| errors::unreadable_body(profile, why, bytes))?;
+        self.framer.feed(bytes).map_err(|why| errors::unreadable_body(profile, &why, bytes))?;
         loop {
             match self.framer.next_record() {
+                Ok(Some(record)) if is_scalar(&record.data) => (),
                 Ok(Some(record)) => {
+                    let is_first = !std::mem::replace(&mut self.has_record, true);
+                    let foreign = (is_first && !record.whole)
+                        .then(|| errors::foreign_stream(profile, &record.data));
+                    if let Some(error) = foreign.flatten() {
+                        return Err(error);
+                    }
                     let (known, had_ending) = (self.events.len(), self.decoder.ending().is_some());
                     let went = self.decoder.decode_frame(record.as_frame(), &mut self.events);
                     if self.events.iter().skip(known).any(is_content) {
@@ -200,7 +217,7 @@ impl AnswerReader {
         if self.framer.is_cut() {
             return Err(errors::truncated_answer(profile));
         }
-        if let Some(record) = self.framer.unfinished_record() {
+        while let Some(record) = self.framer.unfinished_record() {
             // A record without its end may be cut; then the end is what is reported.
             let _cut = self.decoder.decode_frame(record.as_frame(), &mut self.events);
         }

@@ -6,6 +6,7 @@
 
 mod advice;
 mod facts;
+mod foreign;
 mod keys;
 mod kind;
 mod overflow;
@@ -20,6 +21,7 @@ use gnoma_net::{NetError, NetErrorKind};
 use serde_json::Value;
 
 use self::facts::ErrorFacts;
+pub(crate) use self::foreign::foreign_stream;
 pub(crate) use self::keys::key_error as unusable_key;
 use self::quote::is_page;
 pub(crate) use self::quote::quote_text;
@@ -47,19 +49,19 @@ pub(crate) fn from_status(
 /// The longest wait that is told in days.
 const MOST_SAID_WAIT: Duration = Duration::from_hours(24 * 365);
 
-/// Takes over the wait that the provider asks for, up to the longest that is believed; says so where it is more.
+/// Takes over the wait that the provider asks for, up to the longest that is believed; says so where it is more. The
+/// hint names the wait as it was asked for: an earlier attempt is refused again.
 fn ask_wait(error: &mut ProviderError, wait: Duration) {
     error.retry_after = Some(wait.min(MAX_RETRY_AFTER));
+    let asked = if wait > MOST_SAID_WAIT {
+        "more than a year".to_owned()
+    } else {
+        duration::format_duration(wait)
+    };
     if error.hint.as_deref() == Some(&remedy::retry_in("a minute")) {
-        error.hint = Some(remedy::retry_in(&duration::format_duration(wait.min(MAX_RETRY_AFTER))));
+        error.hint = Some(remedy::retry_in(&asked));
     }
     if wait > MAX_RETRY_AFTER {
-        let is_endless = wait > MOST_SAID_WAIT;
-        let asked = if is_endless {
-            "more than a year".to_owned()
-        } else {
-            duration::format_duration(wait)
-        };
         let most = duration::format_duration(MAX_RETRY_AFTER);
         let said = format!("it asks for a wait of {asked}; gnoma waits at most {most}");
         let gap = if error.message.is_empty() { "" } else { "; " };
@@ -172,15 +174,17 @@ pub(crate) fn foreign_answer(profile: &Profile, message: &str) -> ProviderError 
     ProviderError { kind: ErrorKind::WrongServer, ..protocol_error(profile, message) }
 }
 
-/// A body that is no answer at all, by the beginning of it that has come.
-pub(crate) fn unreadable_body(profile: &Profile, why: String, begin: &[u8]) -> ProviderError {
+/// A body that is no answer at all, by the beginning of it that has come: another server speaks, and will say the same
+/// again.
+pub(crate) fn unreadable_body(profile: &Profile, why: &str, begin: &[u8]) -> ProviderError {
     let text = String::from_utf8_lossy(begin);
     let text = text.trim();
     if !text.starts_with('<') {
-        return protocol_error(profile, why);
+        return foreign_answer(profile, why);
     }
+    let error = foreign_answer(profile, &quote_text(text));
     if !is_page(text) {
-        return protocol_error(profile, quote_text(text));
+        return error;
     }
     let hint = format!(
         "Check that the address of `{}` ({}) in {} is right. If it is, the login page of a network or a proxy \
@@ -189,8 +193,7 @@ pub(crate) fn unreadable_body(profile: &Profile, why: String, begin: &[u8]) -> P
         profile.base_url,
         profile.address_place()
     );
-    let error = protocol_error(profile, quote_text(text)).with_hint(hint);
-    ProviderError { kind: ErrorKind::WrongServer, ..error }
+    error.with_hint(hint)
 }
 
 /// A refusal of the list of models. A server of one's own that does not know the request may have no list.
@@ -215,7 +218,7 @@ pub(crate) fn no_list(profile: &Profile, body: &[u8]) -> Option<ProviderError> {
         Ok(_) if is_models_list(body) => return None,
         Ok(_) => "it answered, but with no list of models".to_owned(),
     };
-    Some(unreadable_body(profile, why, body))
+    Some(unreadable_body(profile, &why, body))
 }
 
 /// Reports whether JSON has the shape of a list of models, which may be empty. What cannot be read here is for the
@@ -299,8 +302,13 @@ pub(crate) fn redirect_error(
 ) -> ProviderError {
     let location = location.map(|at| without_key(profile, at.to_owned()));
     let location = location.as_deref();
-    let place = location.map_or("another address".to_owned(), |at| format!("`{}`", quote_text(at)));
-    let message = format!("the server redirects to {place}; gnoma does not follow redirects");
+    let message = match location {
+        Some(place) => format!(
+            "the server redirects to `{}`; gnoma does not follow redirects",
+            quote_text(place)
+        ),
+        None => "the server answers as if another address were meant, and names none".to_owned(),
+    };
     let (kind, status) = (ErrorKind::WrongServer, Some(status));
     let error = ProviderError { kind, status, ..protocol_error(profile, message) };
     match advice::of_redirect(profile, location.unwrap_or_default().trim()) {

@@ -13,6 +13,8 @@ use crate::{
 };
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
+/// Most characters that are shown of an answer in no known form.
+const MAX_SHOWN_CHARS: usize = 80;
 
 /// The body is in no form we know; in words for the error.
 pub type FramingError = String;
@@ -59,8 +61,8 @@ impl Framer {
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), FramingError> {
         self.received |= !bytes.is_empty();
         let bytes = if self.form.is_some() { bytes } else { without_blank(bytes) };
-        if let (None, Some(first)) = (&self.form, bytes.first()) {
-            self.form = Some(detect_form(*first)?);
+        if self.form.is_none() && !bytes.is_empty() {
+            self.form = Some(detect_form(bytes)?);
         }
         match &mut self.form {
             Some(FramingForm::Sse(decoder)) => decoder.feed(bytes),
@@ -137,19 +139,32 @@ fn without_blank(bytes: &[u8]) -> &[u8] {
     bytes.get(start..).unwrap_or_default()
 }
 
-/// Returns the framing of an answer that begins with `first`.
-fn detect_form(first: u8) -> Result<FramingForm, FramingError> {
-    match first {
+/// Returns the framing of an answer that begins with `bytes`.
+fn detect_form(bytes: &[u8]) -> Result<FramingForm, FramingError> {
+    match bytes.first().copied().unwrap_or_default() {
         b'{' | b'[' => Ok(FramingForm::Objects(Splitter::default())),
         b'<' => Err("the server answered with an HTML page, not with a model's answer".to_owned()),
         // How the fields and the comments of an event stream begin.
         b'd' | b'e' | b'i' | b'r' | b':' => Ok(FramingForm::Sse(SseDecoder::default())),
         0x1f => Err("the answer is compressed, which gnoma does not ask for".to_owned()),
-        other => Err(format!(
+        _ => Err(format!(
             "the answer is neither JSON nor an event stream: it begins with `{}`",
-            other.escape_ascii()
+            show_first_line(bytes)
         )),
     }
+}
+
+/// The beginning of the first line, for people.
+fn show_first_line(bytes: &[u8]) -> String {
+    let line = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
+    match std::str::from_utf8(line) {
+        Ok(text) => text.chars().take(MAX_SHOWN_CHARS).flat_map(char::escape_debug).collect(),
+        Err(_) => line.iter().take(MAX_SHOWN_CHARS).copied().map(show_byte).collect(),
+    }
+}
+
+fn show_byte(byte: u8) -> String {
+    byte.escape_ascii().to_string()
 }
 
 fn sse_record<'a>(event: SseEvent<'a>, has_fragments: &mut bool) -> Record<'a> {

@@ -7,7 +7,7 @@ use std::{borrow::Cow, fmt};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 
 /// A string of a record; borrowed from it where it holds no escapes.
@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// Reads over whatever stands in the place of the wanted value, unless it is a list.
+/// Reads over a simple value that stands in the place of the wanted one.
 macro_rules! skip_single {
     ($($method:ident($kind:ty)),*) => {
         fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
@@ -66,18 +66,18 @@ macro_rules! skip_single {
         $(fn $method<E: Error>(self, _: $kind) -> Result<Self::Value, E> {
             Ok(Self::Value::default())
         })*
+    };
+}
+
+/// Methods of a visitor that step over single values, objects and lists.
+macro_rules! skip_other {
+    ($($method:ident($kind:ty)),*) => {
+        skip_single!($($method($kind)),*);
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             Ok(Self::Value::default())
         }
-    };
-}
-
-/// Methods of a visitor that step over single values and over lists.
-macro_rules! skip_other {
-    ($($method:ident($kind:ty)),*) => {
-        skip_single!($($method($kind)),*);
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
             while seq.next_element::<IgnoredAny>()?.is_some() {}
@@ -158,7 +158,8 @@ impl<'de> Visitor<'de> for SkippedVisitor {
     skip_other!(visit_bool(bool), visit_i64(i64), visit_u64(u64), visit_f64(f64), visit_str(&str));
 }
 
-/// A list that nearly always holds one element, which then costs no allocation.
+/// A list that nearly always holds one element, which then costs no allocation. An object in its place is its one
+/// element.
 #[derive(Debug)]
 pub(crate) struct SmallList<T> {
     first: Option<T>,
@@ -198,6 +199,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for SmallList<T> {
                 visit_f64(f64),
                 visit_str(&str)
             );
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SmallList<T>, A::Error> {
+                let only = T::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(SmallList { first: Some(only), rest: Vec::new() })
+            }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<SmallList<T>, A::Error> {
                 let mut few = SmallList { first: seq.next_element()?, rest: Vec::new() };
@@ -239,10 +245,11 @@ mod tests {
 
     #[test]
     fn what_is_no_text_or_count_or_list_is_empty() {
-        for other in ["null", "true", "7", "\"\"", "{\"a\":1}"] {
+        for other in ["null", "true", "7", "\"\""] {
             let record = format!(r#"{{"list":{other}}}"#);
             assert_eq!(read(&record).list.into_iter().count(), 0, "{other}");
         }
+        assert_eq!(read(r#"{"list":{"a":1}}"#).list.into_iter().count(), 1);
         for other in ["null", "true", "[1,{}]", r#"{"a":[1]}"#] {
             let json = format!(r#"{{"text":{other},"count":{other}}}"#);
             let record = read(&json);

@@ -59,6 +59,12 @@ impl NameMap {
     pub(crate) fn has_tool(&self, name: &str) -> bool {
         self.to_ours.contains_key(name) || self.to_wire.contains_key(name)
     }
+
+    /// Reports whether `name` is no tool on offer, but the beginning of one's name.
+    pub(crate) fn begins_tool(&self, name: &str) -> bool {
+        let mut all = self.to_ours.keys().chain(self.to_wire.keys());
+        !name.is_empty() && !self.has_tool(name) && all.any(|tool| tool.starts_with(name))
+    }
 }
 
 fn sanitize_name(name: &str) -> Cow<'_, str> {

@@ -278,6 +278,8 @@ pub struct Profile {
     pub base_url: String,
     /// The key, where one is needed.
     pub key: Option<Secret<String>>,
+    /// The key is sent as `Authorization: Bearer` where the protocol has a header of its own for keys.
+    pub has_bearer_key: bool,
     /// Variable that would set the key, for the hint when it is missing or wrong.
     pub key_variable: String,
     /// That variable is set aside by `provider.ignored_variables`.
@@ -305,6 +307,7 @@ impl Profile {
             protocol,
             base_url: base_url.trim_end_matches('/').to_owned(),
             key: None,
+            has_bearer_key: false,
             key_variable: variable_name(&name),
             ignores_key_variable: false,
             key_source: None,

@@ -5,6 +5,7 @@
 //! events out.
 
 use memchr::{memchr, memchr2};
+use serde::de::IgnoredAny;
 
 /// Longest event we hold. Whole answers in one event (images) fit.
 pub(crate) const MAX_EVENT_BYTES: usize = 32 << 20;
@@ -69,6 +70,10 @@ impl SseDecoder {
         self.forget_taken();
         while let Some((end, after)) = self.next_line() {
             let start = self.at;
+            if self.begins_record(start, end) {
+                self.taken = true;
+                return Ok(Some(self.current_event()));
+            }
             self.at = after;
             self.scanned = after;
             if start < end {
@@ -114,6 +119,7 @@ impl SseDecoder {
         if value < end && self.buffer[value] == b' ' {
             value += 1;
         }
+        let value = data_value(line).map_or(value, |data| end - data.len());
         match &line[..colon] {
             b"data" => self.data_line(value, end),
             b"event" => {
@@ -128,6 +134,16 @@ impl SseDecoder {
             }
             _ => (),
         }
+    }
+
+    /// Reports whether a line begins a record although the one before, which is whole, has no blank line behind it:
+    /// some servers send none.
+    fn begins_record(&self, start: usize, end: usize) -> bool {
+        let known = self.current_event().data;
+        (known.starts_with(b"{") || known == b"null")
+            && memchr(b'\n', known).is_none()
+            && data_value(&self.buffer[start..end]).is_some()
+            && serde_json::from_slice::<IgnoredAny>(known).is_ok()
     }
 
     fn data_line(&mut self, start: usize, end: usize) {
@@ -162,6 +178,18 @@ impl SseDecoder {
     }
 }
 
+/// The value of a data line. Some proxies frame records that are framed already.
+fn data_value(line: &[u8]) -> Option<&[u8]> {
+    let mut value = line.strip_prefix(b"data:")?;
+    loop {
+        value = value.strip_prefix(b" ").unwrap_or(value);
+        match value.strip_prefix(b"data:") {
+            Some(inner) => value = inner,
+            None => return Some(value),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -178,8 +206,9 @@ mod tests {
                 events.push((text(event.event), text(event.data)));
             }
         }
-        events
-            .extend(decoder.unfinished_event().map(|event| (text(event.event), text(event.data))));
+        while let Some(event) = decoder.unfinished_event() {
+            events.push((text(event.event), text(event.data)));
+        }
         events
     }
 
@@ -201,6 +230,19 @@ mod tests {
         let stream = b"data: a\n\nerror: {\"code\":500}\n\n";
         let expected = [pair("", "a"), pair("error", "{\"code\":500}")];
         assert_eq!(decode(&[stream]), expected);
+    }
+
+    #[test]
+    fn records_without_blank_lines_or_framed_twice_are_records() {
+        let records = [pair("", r#"{"a":"1"}"#), pair("", r#"{"b":2}"#), pair("", "[DONE]")];
+        let bare = b"data: {\"a\":\"1\"}\ndata: {\"b\":2}\ndata: [DONE]";
+        let single: Vec<_> = bare.chunks(1).collect();
+        assert_eq!(decode(&[bare]), records);
+        assert_eq!(decode(&single), records);
+        let twice = b"data: data: {\"a\":\"1\"}\n\ndata:data:{\"b\":2}\n\ndata: [DONE]\n\n";
+        assert_eq!(decode(&[twice]), records);
+        let joined = b"data: {\"a\":[\ndata: {},\ndata: {\"b\":1}]}\n\n";
+        assert_eq!(decode(&[joined]), [pair("", "{\"a\":[\n{},\n{\"b\":1}]}")]);
     }
 
     #[test]

@@ -310,6 +310,12 @@ fn build_client(
     Ok(BuiltClient { client, untrusting })
 }
 
+/// Returns the reason why a file of certificate authorities cannot be used; `None` if it can.
+#[must_use]
+pub fn authorities_fault(file: &Path) -> Option<String> {
+    root_certificates(Some(file)).err().map(|error| error.to_string())
+}
+
 /// Whom certificates may be signed by, and the certificates of the person's own file.
 fn root_certificates(
     more: Option<&Path>,

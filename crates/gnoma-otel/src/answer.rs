@@ -18,6 +18,8 @@ pub(crate) enum CollectorAnswer {
     Accepted { rejected: u64, why: String },
     /// The collector took nothing; the same request may be sent again, after this wait if one is given.
     Later(String, Option<Duration>),
+    /// There was no answer; the same request may be sent again.
+    Missing(String),
     /// The request has too many bytes.
     TooLarge,
     /// The collector took nothing and never will.
@@ -25,18 +27,22 @@ pub(crate) enum CollectorAnswer {
 }
 
 impl CollectorAnswer {
-    /// Reads an answer by its status, its header `retry-after` and its body.
+    /// Reads an answer by its status, its headers `retry-after` and `content-type`, and its body.
     pub(crate) fn from_response(
         status: u16,
-        retry_after: Option<&str>,
+        (retry_after, content_type): (Option<&str>, Option<&str>),
         format: Format,
         body: &[u8],
     ) -> Self {
         match status {
-            200..=299 => {
-                let (rejected, why) = partial_success(format, body).unwrap_or_default();
-                Self::Accepted { rejected, why: one_line(&why) }
-            }
+            200..=299 => match read_message(format, body) {
+                Some((rejected, why)) => Self::Accepted { rejected, why: one_line(&why) },
+                None => {
+                    let kind = content_type.and_then(|kind| kind.split(';').next());
+                    let kind = one_line(kind.unwrap_or("an unknown kind of content"));
+                    Self::Refused(format!("it answers with {kind}, as no collector does"))
+                }
+            },
             // https://opentelemetry.io/docs/specs/otlp/#retryable-response-codes
             429 | 502 | 503 | 504 => {
                 let wait = retry_after.and_then(|text| text.trim().parse().ok());
@@ -57,41 +63,48 @@ fn one_line(text: &str) -> String {
     text.trim().to_owned()
 }
 
-/// Returns how many items were rejected, and why; `None` if the answer does not say.
-fn partial_success(format: Format, body: &[u8]) -> Option<(u64, String)> {
+/// Reads how many items were rejected, and why; `None` if the body is no message of a collector. Some answer with JSON to
+/// a request of either format, and an empty body is an empty message.
+fn read_message(format: Format, body: &[u8]) -> Option<(u64, String)> {
+    if body.is_empty() {
+        return Some((0, String::new()));
+    }
+    if let Ok(body) = gnoma_core::json::from_bytes::<Json>(body) {
+        return Some(read_json(&body));
+    }
     match format {
-        Format::Json => {
-            let body: Json = gnoma_core::json::from_bytes(body).ok()?;
-            let part = body.get("partialSuccess")?;
-            // A 64-bit number is a text in JSON, which not every collector knows.
-            let number = |value: &Json| {
-                value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()))
-            };
-            let rejected = ["rejectedSpans", "rejectedDataPoints"];
-            let rejected = rejected.iter().find_map(|name| part.get(name)).and_then(number);
-            let why = part.get("errorMessage").and_then(Json::as_str).unwrap_or_default();
-            Some((rejected.unwrap_or(0), why.to_owned()))
-        }
+        Format::Json => None,
         Format::Protobuf => {
-            // ExportTraceServiceResponse.partial_success = 1, with rejected_spans = 1 and error_message = 2; that of
-            // metrics has the same numbers.
+            // ExportTraceServiceResponse.partial_success = 1, with rejected_spans = 1 and error_message = 2; those of
+            // metrics and logs have the same numbers.
             let (why, rejected) = read_part(find_part(body)?)?;
             Some((rejected, String::from_utf8_lossy(why).into_owned()))
         }
     }
 }
 
-/// Returns the bytes of the field 1 that is a message.
+fn read_json(body: &Json) -> (u64, String) {
+    let Some(part) = body.get("partialSuccess") else { return (0, String::new()) };
+    // A 64-bit number is a text in JSON, which not every collector knows.
+    let number =
+        |value: &Json| value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
+    let rejected = ["rejectedSpans", "rejectedDataPoints", "rejectedLogRecords"];
+    let rejected = rejected.iter().find_map(|name| part.get(name)).and_then(number);
+    let why = part.get("errorMessage").and_then(Json::as_str).unwrap_or_default();
+    (rejected.unwrap_or(0), why.to_owned())
+}
+
+/// Returns the bytes of the field 1, which is a message and may be missing; `None` if the bytes are no message.
 fn find_part(body: &[u8]) -> Option<&[u8]> {
-    let (mut found, mut rest) = (None, body);
+    let (mut found, mut rest) = (&[][..], body);
     while !rest.is_empty() {
         let (number, field, behind) = next_field(rest)?;
         if let (1, ProtoField::Bytes(bytes)) = (number, field) {
-            found = Some(bytes);
+            found = bytes;
         }
         rest = behind;
     }
-    found
+    Some(found)
 }
 
 /// Returns the reason of a partial success, and how many items were rejected.
@@ -154,7 +167,7 @@ mod tests {
     use super::*;
 
     fn read(status: u16, body: &[u8]) -> CollectorAnswer {
-        CollectorAnswer::from_response(status, None, Format::Protobuf, body)
+        CollectorAnswer::from_response(status, (None, None), Format::Protobuf, body)
     }
 
     #[test]
@@ -167,10 +180,12 @@ mod tests {
         for status in [301, 400, 401, 404, 500, 501] {
             assert!(matches!(read(status, b""), CollectorAnswer::Refused(_)), "{status}");
         }
-        let waits = |text| match CollectorAnswer::from_response(429, Some(text), Format::Json, b"")
-        {
-            CollectorAnswer::Later(_, wait) => wait,
-            _ => None,
+        let waits = |text| {
+            let headers = (Some(text), None);
+            match CollectorAnswer::from_response(429, headers, Format::Json, b"") {
+                CollectorAnswer::Later(_, wait) => wait,
+                _ => None,
+            }
         };
         assert_eq!(waits("7"), Some(Duration::from_secs(7)));
         assert_eq!(waits("999999999"), Some(MAX_RETRY_AFTER));
@@ -183,21 +198,27 @@ mod tests {
         let body = [0x0A, 11, 0x08, 3, 0x12, 7, b't', b'o', b'o', b'\n', b'o', b'l', b'd'];
         assert_eq!(read(200, &body), expected);
         let json = br#"{"partialSuccess":{"rejectedSpans":"3","errorMessage":"too old"}}"#;
-        assert_eq!(CollectorAnswer::from_response(200, None, Format::Json, json), expected);
+        for format in [Format::Json, Format::Protobuf] {
+            let answer = CollectorAnswer::from_response(200, (None, None), format, json);
+            assert_eq!(answer, expected);
+        }
     }
 
     #[test]
-    fn answers_that_are_no_messages_count_as_accepted() {
-        let accepted = CollectorAnswer::Accepted { rejected: 0, why: String::new() };
+    fn answers_that_are_no_messages_are_not_of_a_collector() {
         let bodies: [&[u8]; 6] =
             [b"<html>", &[0x0A], &[0x0A, 0xFF], &[0xFF; 40], &[0x0A, 1, 0x08], &[7]];
+        let headers = (None, Some("text/html; charset=utf-8"));
+        let why = "it answers with text/html, as no collector does".to_owned();
         for body in bodies {
+            for format in [Format::Json, Format::Protobuf] {
+                let answer = CollectorAnswer::from_response(200, headers, format, body);
+                assert_eq!(answer, CollectorAnswer::Refused(why.clone()), "{body:?}");
+            }
+        }
+        let accepted = CollectorAnswer::Accepted { rejected: 0, why: String::new() };
+        for body in [&b"{}"[..], b"", &[0x0A, 0], &[0x12, 1, b'x']] {
             assert_eq!(read(200, body), accepted, "{body:?}");
-            assert_eq!(
-                CollectorAnswer::from_response(200, None, Format::Json, body),
-                accepted,
-                "{body:?}"
-            );
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Requests of OTLP: `ExportTraceServiceRequest` and `ExportMetricsServiceRequest`.
+//! Requests of OTLP: `ExportTraceServiceRequest`, `ExportMetricsServiceRequest` and `ExportLogsServiceRequest`.
 //!
 //! Numbers and names of fields are those of `opentelemetry-proto` 1.10 (<https://github.com/open-telemetry/opentelemetry-proto>,
-//! `opentelemetry/proto/{common,resource,trace,metrics}/v1`); each constant stands below its message.
+//! `opentelemetry/proto/{common,resource,trace,metrics,logs}/v1`); each constant stands below its message.
 
 use crate::{
     instrument::{InstrumentForm, Series},
+    log_record::LogRecord,
     options::{Format, SCHEMA_URL},
     span::{Attribute, AttributeValue, Span, SpanEvent, SpanKind},
     writer::{Field, Writer},
@@ -13,20 +14,23 @@ use crate::{
 /// The instrumentation that the spans are of.
 const SCOPE: &str = "gnoma";
 
-// ExportTraceServiceRequest, ExportMetricsServiceRequest
+// ExportTraceServiceRequest, ExportMetricsServiceRequest, ExportLogsServiceRequest
 const RESOURCE_SPANS: Field = Field(1, "resourceSpans");
 const RESOURCE_METRICS: Field = Field(1, "resourceMetrics");
-// ResourceSpans, ResourceMetrics
+const RESOURCE_LOGS: Field = Field(1, "resourceLogs");
+// ResourceSpans, ResourceMetrics, ResourceLogs
 const RESOURCE: Field = Field(1, "resource");
 const SCOPE_SPANS: Field = Field(2, "scopeSpans");
 const SCOPE_METRICS: Field = Field(2, "scopeMetrics");
+const SCOPE_LOGS: Field = Field(2, "scopeLogs");
 const RESOURCE_SCHEMA_URL: Field = Field(3, "schemaUrl");
 // Resource
 const RESOURCE_ATTRIBUTES: Field = Field(1, "attributes");
-// ScopeSpans, ScopeMetrics
+// ScopeSpans, ScopeMetrics, ScopeLogs
 const SCOPE_OF: Field = Field(1, "scope");
 const SPANS: Field = Field(2, "spans");
 const METRICS: Field = Field(2, "metrics");
+const LOG_RECORDS: Field = Field(2, "logRecords");
 const SCOPE_SCHEMA_URL: Field = Field(3, "schemaUrl");
 // InstrumentationScope
 const SCOPE_NAME: Field = Field(1, "name");
@@ -62,6 +66,16 @@ const STATUS_MESSAGE: Field = Field(2, "message");
 const STATUS_CODE: Field = Field(3, "code");
 /// The value of `Status.StatusCode.STATUS_CODE_ERROR`.
 const STATUS_ERROR: u8 = 2;
+// LogRecord
+const LOG_TIME: Field = Field(1, "timeUnixNano");
+const LOG_SEVERITY: Field = Field(2, "severityNumber");
+const LOG_SEVERITY_TEXT: Field = Field(3, "severityText");
+const LOG_BODY: Field = Field(5, "body");
+const LOG_ATTRIBUTES: Field = Field(6, "attributes");
+const LOG_TRACE_ID: Field = Field(9, "traceId");
+const LOG_SPAN_ID: Field = Field(10, "spanId");
+const LOG_OBSERVED_TIME: Field = Field(11, "observedTimeUnixNano");
+const LOG_EVENT_NAME: Field = Field(12, "eventName");
 // Metric
 const METRIC_NAME: Field = Field(1, "name");
 const METRIC_DESCRIPTION: Field = Field(2, "description");
@@ -90,16 +104,15 @@ const HISTOGRAM_ATTRIBUTES: Field = Field(9, "attributes");
 
 /// Returns a request with these spans.
 pub(crate) fn encode_spans(format: Format, resource: &[Attribute], spans: &[Span]) -> Vec<u8> {
-    Writer::encode_message(format, |request| {
-        request.write_list(RESOURCE_SPANS, [()], |body, ()| {
-            write_resource(body, resource);
-            body.write_list(SCOPE_SPANS, [()], |body, ()| {
-                write_scope(body);
-                body.write_list(SPANS, spans, write_span);
-                body.write_text(SCOPE_SCHEMA_URL, SCHEMA_URL);
-            });
-            body.write_text(RESOURCE_SCHEMA_URL, SCHEMA_URL);
-        });
+    encode_request(format, resource, (RESOURCE_SPANS, SCOPE_SPANS), &|body| {
+        body.write_list(SPANS, spans, write_span);
+    })
+}
+
+/// Returns a request with these log records.
+pub(crate) fn encode_logs(format: Format, resource: &[Attribute], logs: &[LogRecord]) -> Vec<u8> {
+    encode_request(format, resource, (RESOURCE_LOGS, SCOPE_LOGS), &|body| {
+        body.write_list(LOG_RECORDS, logs, write_log);
     })
 }
 
@@ -110,21 +123,33 @@ pub(crate) fn encode_metrics(
     series: &[Series],
     times: (u64, u64),
 ) -> Vec<u8> {
+    encode_request(format, resource, (RESOURCE_METRICS, SCOPE_METRICS), &|body| {
+        let is_first = |at: usize| {
+            let same = |earlier: &Series| earlier.instrument == series[at].instrument;
+            !series[..at].iter().any(same)
+        };
+        let firsts = (0..series.len()).filter(|at| is_first(*at));
+        body.write_list(METRICS, firsts, |body, at| {
+            let of = series[at].instrument;
+            let points: Vec<_> = series.iter().filter(|it| it.instrument == of).collect();
+            write_metric(body, &points, times);
+        });
+    })
+}
+
+/// Returns a request of one resource and one scope, whose items `write` writes.
+fn encode_request(
+    format: Format,
+    resource: &[Attribute],
+    (of_resource, of_scope): (Field, Field),
+    write: &dyn Fn(&mut Writer),
+) -> Vec<u8> {
     Writer::encode_message(format, |request| {
-        request.write_list(RESOURCE_METRICS, [()], |body, ()| {
+        request.write_list(of_resource, [()], |body, ()| {
             write_resource(body, resource);
-            body.write_list(SCOPE_METRICS, [()], |body, ()| {
+            body.write_list(of_scope, [()], |body, ()| {
                 write_scope(body);
-                let is_first = |at: usize| {
-                    let same = |earlier: &Series| earlier.instrument == series[at].instrument;
-                    !series[..at].iter().any(same)
-                };
-                let firsts = (0..series.len()).filter(|at| is_first(*at));
-                body.write_list(METRICS, firsts, |body, at| {
-                    let of = series[at].instrument;
-                    let points: Vec<_> = series.iter().filter(|it| it.instrument == of).collect();
-                    write_metric(body, &points, times);
-                });
+                write(body);
                 body.write_text(SCOPE_SCHEMA_URL, SCHEMA_URL);
             });
             body.write_text(RESOURCE_SCHEMA_URL, SCHEMA_URL);
@@ -190,6 +215,22 @@ fn write_event(body: &mut Writer, event: &SpanEvent) {
     body.write_list(EVENT_ATTRIBUTES, &event.attributes, write_attribute);
 }
 
+fn write_log(body: &mut Writer, log: &LogRecord) {
+    let (severity, severity_text) = log.severity.describe();
+    body.write_fixed(LOG_TIME, log.at_ns);
+    body.write_small(LOG_SEVERITY, severity);
+    body.write_text(LOG_SEVERITY_TEXT, severity_text);
+    // Collectors before protocol 1.5 know no names of events.
+    body.write_nested(LOG_BODY, |body| body.write_text(TEXT_VALUE, log.event));
+    body.write_list(LOG_ATTRIBUTES, &log.attributes, write_attribute);
+    if let Some(context) = &log.context {
+        body.write_id(LOG_TRACE_ID, &context.trace.0);
+        body.write_id(LOG_SPAN_ID, &context.span.0);
+    }
+    body.write_fixed(LOG_OBSERVED_TIME, log.at_ns);
+    body.write_text(LOG_EVENT_NAME, log.event);
+}
+
 fn write_metric(body: &mut Writer, points: &[&Series], times: (u64, u64)) {
     let Some(first) = points.first() else { return };
     let (name, unit, description, form) = first.instrument.describe();
@@ -233,7 +274,8 @@ mod tests {
     use super::*;
     use crate::{
         instrument::{Instrument, Metrics},
-        span::{SpanId, TraceId},
+        log_record::LogSeverity,
+        span::{SpanContext, SpanId, TraceId},
     };
 
     fn span() -> Span {
@@ -274,6 +316,27 @@ mod tests {
             "stop"
         );
         assert_eq!(span["endTimeUnixNano"], "5", "an end is never before its start");
+    }
+
+    #[test]
+    fn a_log_record_in_json_is_what_the_protocol_wants() {
+        let (trace, id) = (TraceId([0xAB; 16]), SpanId([1; 8]));
+        let log = LogRecord {
+            event: "gnoma.failover",
+            severity: LogSeverity::Warning,
+            at_ns: 7,
+            context: Some(SpanContext { trace, span: id, is_sampled: true }),
+            attributes: vec![("gnoma.arm.from".into(), "a/b".into())],
+        };
+        let json = encode_logs(Format::Json, &[], &[log]);
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let log = &json["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0];
+        assert_eq!(
+            (&log["eventName"], &log["severityNumber"]),
+            (&"gnoma.failover".into(), &13.into())
+        );
+        assert_eq!((&log["timeUnixNano"], &log["traceId"]), (&"7".into(), &"ab".repeat(16).into()));
+        assert_eq!(log["attributes"][0]["value"]["stringValue"], "a/b");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::{
     answer::CollectorAnswer,
     encode,
     instrument::{Instrument, Metrics},
+    log_record::{LogQueue, LogRecord},
     options::{ExportOptions, host_of},
     queue::SpanQueue,
     span::{Attribute, Span},
@@ -29,6 +30,12 @@ use crate::{
 
 /// Longest time that the end of a process waits for what was not sent yet.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
+/// The part of it in which requests are sent again that a collector had no time for.
+const ENDING_RETRIES: Duration = Duration::from_millis(700);
+/// The wait before the second attempt at the end of a process; it doubles with each, up to the longest.
+const FIRST_ENDING_RETRY: Duration = Duration::from_millis(50);
+/// The longest wait between two attempts at the end of a process.
+const LONGEST_ENDING_RETRY: Duration = Duration::from_millis(250);
 
 /// Longest time that a span waits for others.
 const SPAN_INTERVAL: Duration = Duration::from_secs(5);
@@ -47,10 +54,11 @@ const SILENT: &str = "it does not answer";
 /// Takes sentences for people; must not wait.
 type MessageSink = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Sends spans and metrics to one collector. Dropping it sends nothing more.
+/// Sends spans, metrics and log records to one collector. Dropping it sends nothing more.
 pub struct Exporter {
     sender: Arc<Sender>,
-    ending: watch::Sender<bool>,
+    /// At the end of the process, the time until which requests are sent again.
+    ending: watch::Sender<Option<Instant>>,
     task: Mutex<JoinSet<()>>,
 }
 
@@ -58,6 +66,7 @@ struct Sender {
     options: ExportOptions,
     http: Http,
     queue: Mutex<SpanQueue>,
+    logs: Mutex<LogQueue>,
     metrics: Mutex<Metrics>,
     /// The time at which counting of metrics began, in nanoseconds since 1970.
     since_ns: u64,
@@ -83,6 +92,7 @@ impl Exporter {
             options,
             http,
             queue: Mutex::default(),
+            logs: Mutex::default(),
             metrics: Mutex::default(),
             since_ns: now_ns(),
             now_ns,
@@ -91,7 +101,7 @@ impl Exporter {
             say: Box::new(say),
             has_said: AtomicBool::new(false),
         });
-        let (ending, is_ending) = watch::channel(false);
+        let (ending, is_ending) = watch::channel(None);
         let mut task = JoinSet::new();
         task.spawn(box_future(Arc::clone(&sender).run(is_ending)));
         Self { sender, ending, task: Mutex::new(task) }
@@ -101,6 +111,13 @@ impl Exporter {
     pub fn send_span(&self, span: Span) {
         if self.sender.options.traces_url.is_some() && self.sender.queue.lock().push(span) {
             self.sender.is_full.notify_one();
+        }
+    }
+
+    /// Records an event. It is dropped and counted if too many wait.
+    pub fn send_log(&self, record: LogRecord) {
+        if self.sender.options.logs_url.is_some() {
+            self.sender.logs.lock().push(record);
         }
     }
 
@@ -122,7 +139,7 @@ impl Exporter {
 
     /// Sends everything within a second; what is left is dropped and counted. Nothing is sent afterwards.
     pub async fn finish(&self) {
-        self.ending.send_replace(true);
+        self.ending.send_replace(Some(Instant::now() + ENDING_RETRIES));
         let mut task = std::mem::take(&mut *self.task.lock());
         if timeout(FLUSH_PATIENCE, task.join_next()).await.is_ok() {
             return;
@@ -139,15 +156,16 @@ impl Exporter {
 }
 
 impl Sender {
-    async fn run(self: Arc<Self>, mut ending: watch::Receiver<bool>) {
+    async fn run(self: Arc<Self>, mut ending: watch::Receiver<Option<Instant>>) {
         let mut metrics_due = Instant::now() + METRIC_INTERVAL;
         loop {
             let is_ending = tokio::select! {
-                _ = ending.wait_for(|is_ending| *is_ending) => true,
+                _ = ending.wait_for(Option::is_some) => true,
                 () = self.is_full.notified() => false,
                 () = sleep(SPAN_INTERVAL) => false,
             };
             self.send_spans(&mut ending).await;
+            self.send_logs(&mut ending).await;
             if is_ending || Instant::now() >= metrics_due {
                 self.send_metrics(&mut ending).await;
                 metrics_due = Instant::now() + METRIC_INTERVAL;
@@ -158,7 +176,7 @@ impl Sender {
         }
     }
 
-    async fn send_spans(&self, ending: &mut watch::Receiver<bool>) {
+    async fn send_spans(&self, ending: &mut watch::Receiver<Option<Instant>>) {
         let Some(url) = &self.options.traces_url else { return };
         loop {
             let spans = self.queue.lock().take_batch();
@@ -183,7 +201,9 @@ impl Sender {
                         self.report_once(url, "a span is too large for it (status 413)");
                     }
                 }
-                CollectorAnswer::Later(why, _) | CollectorAnswer::Refused(why) => {
+                CollectorAnswer::Later(why, _)
+                | CollectorAnswer::Missing(why)
+                | CollectorAnswer::Refused(why) => {
                     self.queue.lock().drop_spans(count);
                     self.report_once(url, &why);
                 }
@@ -191,13 +211,40 @@ impl Sender {
         }
     }
 
-    async fn send_metrics(&self, ending: &mut watch::Receiver<bool>) {
+    async fn send_logs(&self, ending: &mut watch::Receiver<Option<Instant>>) {
+        let Some(url) = &self.options.logs_url else { return };
+        let logs = self.logs.lock().take_all();
+        if logs.is_empty() {
+            return;
+        }
+        let body = encode::encode_logs(self.options.format, &self.options.resource, &logs);
+        let count = logs.len() as u64;
+        let (dropped, why) = match self.post_with_retries(url, &body.into(), ending).await {
+            CollectorAnswer::Accepted { rejected: 0, .. } => return,
+            CollectorAnswer::Accepted { rejected, why } => {
+                (rejected.min(count), format!("it rejects log records: {why}"))
+            }
+            CollectorAnswer::TooLarge => {
+                (count, "log records are too large for it (status 413)".to_owned())
+            }
+            CollectorAnswer::Later(why, _)
+            | CollectorAnswer::Missing(why)
+            | CollectorAnswer::Refused(why) => (count, why),
+        };
+        self.logs.lock().drop_records(dropped);
+        self.report_once(url, &why);
+    }
+
+    async fn send_metrics(&self, ending: &mut watch::Receiver<Option<Instant>>) {
         let Some(url) = &self.options.metrics_url else { return };
-        let dropped = self.queue.lock().take_dropped();
+        let dropped = [
+            (Instrument::DroppedSpans, self.queue.lock().take_dropped()),
+            (Instrument::DroppedLogs, self.logs.lock().take_dropped()),
+        ];
         let series = {
             let mut metrics = self.metrics.lock();
-            if dropped > 0 {
-                metrics.add_count(Instrument::DroppedSpans, dropped, Vec::new());
+            for (instrument, count) in dropped.into_iter().filter(|(_, count)| *count > 0) {
+                metrics.add_count(instrument, count, Vec::new());
             }
             metrics.take_changed()
         };
@@ -211,37 +258,56 @@ impl Sender {
                 return self.report_once(url, &format!("it rejects metrics: {why}"));
             }
             CollectorAnswer::TooLarge => "metrics are too large for it (status 413)".to_owned(),
-            CollectorAnswer::Later(why, _) | CollectorAnswer::Refused(why) => why,
+            CollectorAnswer::Later(why, _)
+            | CollectorAnswer::Missing(why)
+            | CollectorAnswer::Refused(why) => why,
         };
         // They are sums: the next report has them as well.
         self.metrics.lock().not_sent();
         self.report_once(url, &why);
     }
 
-    /// Sends a request, again if the collector has no time for it; at the end of the process without waits.
+    /// Sends a request, again if the collector has no time for it; at the end of the process with short waits, and not
+    /// where nothing answers.
     async fn post_with_retries(
         &self,
         url: &str,
         body: &Bytes,
-        ending: &mut watch::Receiver<bool>,
+        ending: &mut watch::Receiver<Option<Instant>>,
     ) -> CollectorAnswer {
-        let mut retry = FIRST_RETRY;
+        let (mut retry, mut ending_retry) = (FIRST_RETRY, FIRST_ENDING_RETRY);
         let mut attempt = 1;
         loop {
-            let is_last = attempt >= MAX_ATTEMPTS || *ending.borrow();
+            let was_ending = ending.borrow().is_some();
             let answer = self.post(url, body.clone()).await;
-            let wait = match &answer {
-                CollectorAnswer::Later(_, wait) if !is_last => wait.unwrap_or(retry),
+            let asked = match &answer {
+                CollectorAnswer::Later(_, wait) => *wait,
+                CollectorAnswer::Missing(_) if !was_ending => None,
                 CollectorAnswer::Accepted { .. }
-                | CollectorAnswer::Later(..)
                 | CollectorAnswer::TooLarge
+                | CollectorAnswer::Missing(_)
                 | CollectorAnswer::Refused(_) => return answer,
             };
-            tokio::select! {
-                () = sleep(wait) => (),
-                _ = ending.wait_for(|is_ending| *is_ending) => (),
+            let until = *ending.borrow();
+            match until {
+                None if attempt >= MAX_ATTEMPTS => return answer,
+                None => {
+                    tokio::select! {
+                        () = sleep(asked.unwrap_or(retry)) => (),
+                        _ = ending.wait_for(Option::is_some) => (),
+                    }
+                    (attempt, retry) = (attempt + 1, retry * 2);
+                }
+                Some(until) => {
+                    let wait =
+                        asked.unwrap_or_default().max(ending_retry).min(LONGEST_ENDING_RETRY);
+                    if Instant::now() + wait > until {
+                        return answer;
+                    }
+                    sleep(wait).await;
+                    ending_retry *= 2;
+                }
             }
-            (attempt, retry) = (attempt + 1, retry * 2);
         }
     }
 
@@ -256,18 +322,19 @@ impl Sender {
             let reply = self.http.send(request).await.map_err(|error| error.to_string())?;
             let status = reply.status;
             let retry_after = reply.header("retry-after").map(str::to_owned);
+            let content_type = reply.header("content-type").map(str::to_owned);
             let body = reply.into_bytes(MAX_ANSWER_BYTES).await.unwrap_or_default();
             Ok(CollectorAnswer::from_response(
                 status,
-                retry_after.as_deref(),
+                (retry_after.as_deref(), content_type.as_deref()),
                 self.options.format,
                 &body,
             ))
         };
         match timeout(self.options.timeout, answered).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(why)) => CollectorAnswer::Later(why, None),
-            Err(_late) => CollectorAnswer::Later(SILENT.to_owned(), None),
+            Ok(Err(why)) => CollectorAnswer::Missing(why),
+            Err(_late) => CollectorAnswer::Missing(SILENT.to_owned()),
         }
     }
 
@@ -287,6 +354,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        log_record::{LogSeverity, MAX_LOGS},
         options::{ExportSettings, Format},
         queue::MAX_SPANS,
         span::{SpanId, SpanKind, TraceId},
@@ -350,6 +418,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn log_records_are_limited_and_those_that_were_dropped_are_counted() {
+        let server = Server::start(|_| Reply::json(200, "{}")).unwrap();
+        let (exporter, _) = exporter(&server.url());
+        for at_ns in 1..=MAX_LOGS as u64 + 8 {
+            let (severity, attributes) = (LogSeverity::Info, Vec::new());
+            let event = "gnoma.question";
+            exporter.send_log(LogRecord { event, severity, at_ns, context: None, attributes });
+        }
+        exporter.finish().await;
+        let requests = server.requests();
+        let paths: Vec<_> = requests.iter().map(|it| it.path().to_owned()).collect();
+        assert_eq!(paths, ["/v1/logs", "/v1/metrics"]);
+        let logs = requests[0].json()["resourceLogs"][0]["scopeLogs"][0]["logRecords"].clone();
+        assert_eq!(logs.as_array().unwrap().len(), MAX_LOGS);
+        let metric =
+            requests[1].json()["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0].clone();
+        assert_eq!(metric["name"], "gnoma.telemetry.logs.dropped");
+        assert_eq!(metric["sum"]["dataPoints"][0]["asInt"], "8");
+    }
+
+    #[tokio::test]
     async fn a_collector_that_never_answers_costs_no_turn_anything() {
         let gate = Gate::default();
         let server = Server::start({
@@ -389,6 +478,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_collector_that_is_busy_for_a_moment_at_the_end_gets_everything() {
+        let replies = [
+            Reply::text(503, ""),
+            Reply::text(429, "").with_header("retry-after", "1"),
+            Reply::json(200, "{}"),
+            Reply::json(200, "{}"),
+        ];
+        let server = Server::start_with_replies(replies).unwrap();
+        let (exporter, sentences) = exporter(&server.url());
+        exporter.send_span(span(1));
+        exporter.add_count(Instrument::Turns, 1, Vec::new());
+        exporter.finish().await;
+        assert_eq!((exporter.dropped_spans(), sentences.lock().len()), (0, 0));
+        assert_eq!(server.requests().len(), 4);
+    }
+
+    #[tokio::test]
     async fn what_a_collector_does_not_take_is_counted_and_said_once() {
         let partial = r#"{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too\nold"}}"#;
         for (status, body, dropped, said) in [
@@ -397,6 +503,7 @@ mod tests {
             (413, "", 5, "a span is too large for it (status 413)"),
             (503, "", 5, "it answers with status 503"),
             (200, partial, 2, "it rejects spans: too old"),
+            (200, "<html>", 5, "it answers with application/json, as no collector does"),
         ] {
             let server = Server::start(move |_| Reply::json(status, body)).unwrap();
             let address = server.url().replace("http://", "http://user:secret@");

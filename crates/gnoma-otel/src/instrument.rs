@@ -24,6 +24,8 @@ pub enum Instrument {
     Failovers,
     /// Spans that could not be sent.
     DroppedSpans,
+    /// Log records that could not be sent.
+    DroppedLogs,
 }
 
 /// The form of a metric.
@@ -84,6 +86,9 @@ impl Instrument {
             }
             Self::DroppedSpans => {
                 ("gnoma.telemetry.spans.dropped", "{span}", "Spans that could not be sent.", Count)
+            }
+            Self::DroppedLogs => {
+                ("gnoma.telemetry.logs.dropped", "{record}", "Logs that could not be sent.", Count)
             }
         }
     }

@@ -1,6 +1,6 @@
-//! Sends what a process does to an OpenTelemetry collector: spans and metrics, as OTLP over HTTP.
+//! Sends what a process does to an OpenTelemetry collector: spans, metrics and log records, as OTLP over HTTP.
 //!
-//! [`Span`] and [`Instrument`] are what is sent, [`encode`] writes them in the protocol's two forms, [`ExportOptions`]
+//! [`Span`], [`Instrument`] and [`LogRecord`] are what is sent, [`encode`] writes them in the protocol's two forms, [`ExportOptions`]
 //! says where to, and [`Exporter`] sends without anybody waiting for it. What a span means is up to the caller; no text
 //! is redacted here.
 
@@ -8,6 +8,7 @@ mod answer;
 mod encode;
 mod exporter;
 mod instrument;
+mod log_record;
 mod options;
 mod queue;
 mod span;
@@ -16,7 +17,8 @@ mod writer;
 pub use self::{
     exporter::Exporter,
     instrument::Instrument,
-    options::{ExportOptions, ExportSettings, Format, OptionError},
+    log_record::{LogRecord, LogSeverity},
+    options::{ExportOptions, ExportSettings, Format, OptionError, host_of},
     span::{
         Attribute, AttributeValue, Span, SpanContext, SpanEvent, SpanId, SpanKind, TraceId,
         find_attribute,

@@ -70,6 +70,8 @@ pub struct ExportOptions {
     pub traces_url: Option<String>,
     /// Address for metrics; `None` if none are sent.
     pub metrics_url: Option<String>,
+    /// Address for log records; `None` if none are sent.
+    pub logs_url: Option<String>,
     /// The format in which messages are written.
     pub format: Format,
     /// Sent with each request.
@@ -78,6 +80,8 @@ pub struct ExportOptions {
     pub timeout: Duration,
     /// The attributes that describe the sender.
     pub resource: Vec<Attribute>,
+    /// A sentence for each part of a variable that is left out because it cannot be read.
+    pub warnings: Vec<String>,
 }
 
 /// The reason why telemetry cannot be sent.
@@ -108,6 +112,11 @@ impl std::error::Error for OptionError {}
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 const METRICS_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT";
+const LOGS_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT";
+const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+const TIMEOUT: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
+/// Most warnings about parts of variables.
+const MAX_WARNINGS: usize = 5;
 
 impl ExportOptions {
     /// Combines settings with the variables that `variable` reads; `None` if a variable turns everything off.
@@ -145,31 +154,69 @@ impl ExportOptions {
         };
         let traces_url = url("OTEL_TRACES_EXPORTER", TRACES_ENDPOINT, "v1/traces")?;
         let metrics_url = url("OTEL_METRICS_EXPORTER", METRICS_ENDPOINT, "v1/metrics")?;
+        let logs_url = url("OTEL_LOGS_EXPORTER", LOGS_ENDPOINT, "v1/logs")?;
         // A key of the settings is for the address there, not for one that a variable names.
-        let is_elsewhere =
-            [ENDPOINT, TRACES_ENDPOINT, METRICS_ENDPOINT].iter().any(|name| set(name).is_some());
+        let is_elsewhere = [ENDPOINT, TRACES_ENDPOINT, METRICS_ENDPOINT, LOGS_ENDPOINT]
+            .iter()
+            .any(|name| set(name).is_some());
         let mut headers = if is_elsewhere { Vec::new() } else { settings.headers.clone() };
-        for (name, value) in set("OTEL_EXPORTER_OTLP_HEADERS").into_iter().flat_map(parse_pairs) {
-            headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
-            headers.push((name, Secret::new(value)));
-        }
-        let timeout = set("OTEL_EXPORTER_OTLP_TIMEOUT").and_then(|text| text.parse().ok());
-        let timeout = timeout.filter(|ms| *ms > 0).map_or(DEFAULT_TIMEOUT, Duration::from_millis);
+        let mut warnings = Vec::new();
+        add_headers(&mut headers, set(HEADERS).unwrap_or_default(), &mut warnings);
+        let timeout = set(TIMEOUT).and_then(|text| parse_timeout(text, &mut warnings));
+        let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT);
         let resource =
             resource_attributes(set("OTEL_SERVICE_NAME"), set("OTEL_RESOURCE_ATTRIBUTES"));
-        let has_any = traces_url.is_some() || metrics_url.is_some();
-        let options = Self { traces_url, metrics_url, format, headers, timeout, resource };
+        let has_any = traces_url.is_some() || metrics_url.is_some() || logs_url.is_some();
+        let options = Self {
+            traces_url,
+            metrics_url,
+            logs_url,
+            format,
+            headers,
+            timeout,
+            resource,
+            warnings,
+        };
         Ok(has_any.then_some(options))
     }
 
     /// The hosts that telemetry goes to: scheme, name and port.
     pub fn hosts(&self) -> impl Iterator<Item = String> {
-        self.traces_url.iter().chain(&self.metrics_url).map(|url| host_of(url))
+        let urls = self.traces_url.iter().chain(&self.metrics_url).chain(&self.logs_url);
+        urls.map(|url| host_of(url))
     }
 }
 
-/// Returns scheme, host and port of an address, without credentials.
-pub(crate) fn host_of(url: &str) -> String {
+/// Reads a number of milliseconds; anything else is left out with a warning.
+fn parse_timeout(text: &str, warnings: &mut Vec<String>) -> Option<Duration> {
+    let ms: Option<u64> = text.parse().ok().filter(|ms| *ms > 0);
+    if ms.is_none() {
+        warnings.push(format!("{TIMEOUT}: `{text}` is no number of milliseconds; it is left out"));
+    }
+    ms.map(Duration::from_millis)
+}
+
+/// Adds the headers of a variable. What is no header is left out with a warning, which does not quote it: it may be a
+/// part of a key.
+fn add_headers(headers: &mut Vec<Header>, text: &str, warnings: &mut Vec<String>) {
+    for (number, entry) in (1..).zip(text.split(',')) {
+        let header = parse_pairs(entry).next().filter(|(name, value)| {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+            name.chars().all(is_name) && !value.contains(char::is_control)
+        });
+        if let Some((name, value)) = header {
+            headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
+            headers.push((name, Secret::new(value)));
+        } else if !entry.trim().is_empty() && warnings.len() < MAX_WARNINGS {
+            warnings
+                .push(format!("{HEADERS}: entry {number} is no header NAME=VALUE; it is left out"));
+        }
+    }
+}
+
+/// Returns scheme, host and port of an address, without credentials and path.
+#[must_use]
+pub fn host_of(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = host.rsplit('@').next().unwrap_or_default();
@@ -292,12 +339,35 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_variables_that_cannot_be_read_are_left_out_and_named() {
+        let options = options(&[
+            ("OTEL_EXPORTER_OTLP_HEADERS", "nonsense,=x,a b=c,,other=d\u{7}e,x-key=mine,"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "abc"),
+        ]);
+        let options = options.unwrap().unwrap();
+        let names = options.headers.iter().map(|(name, _)| name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["x-key"]);
+        assert_eq!(options.timeout, DEFAULT_TIMEOUT);
+        let entry = |number: u32| {
+            format!(
+                "OTEL_EXPORTER_OTLP_HEADERS: entry {number} is no header NAME=VALUE; it is left out"
+            )
+        };
+        let timeout =
+            "OTEL_EXPORTER_OTLP_TIMEOUT: `abc` is no number of milliseconds; it is left out";
+        let expected = [entry(1), entry(2), entry(3), entry(5), timeout.to_owned()];
+        assert_eq!(options.warnings, expected);
+    }
+
+    #[test]
     fn signals_can_be_turned_off() {
         let spans = options(&[("OTEL_METRICS_EXPORTER", "none")]).unwrap().unwrap();
         assert!(spans.traces_url.is_some() && spans.metrics_url.is_none());
         assert_eq!(options(&[("OTEL_SDK_DISABLED", "TRUE")]), Ok(None));
-        let both = [("OTEL_METRICS_EXPORTER", "none"), ("OTEL_TRACES_EXPORTER", "none")];
-        assert_eq!(options(&both), Ok(None));
+        let all = ["OTEL_METRICS_EXPORTER", "OTEL_TRACES_EXPORTER", "OTEL_LOGS_EXPORTER"];
+        assert_eq!(options(&all.map(|name| (name, "none"))), Ok(None));
+        let logs = options(&all.map(|name| (name, "none"))[..2]).unwrap().unwrap();
+        assert_eq!(logs.logs_url.as_deref(), Some("https://otel.example/base/v1/logs"));
     }
 
     #[test]

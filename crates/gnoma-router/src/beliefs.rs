@@ -85,8 +85,18 @@ impl Beliefs {
         if is_it { Some(place) } else { self.index_of_arm(id) }
     }
 
+    /// The index of a kind. A step of which nothing is known counts as the kind of its prompt.
     pub(crate) fn index_of_kind(&self, kind: &TaskKind) -> Option<usize> {
+        self.own_index_of_kind(kind).or_else(|| self.own_index_of_kind(&kind.parent()?))
+    }
+
+    pub(crate) fn own_index_of_kind(&self, kind: &TaskKind) -> Option<usize> {
         self.kind_index.get(kind).copied()
+    }
+
+    /// The index of the kind that a step starts from.
+    fn index_of_parent(&self, kind: &TaskKind) -> Option<usize> {
+        self.own_index_of_kind(&kind.parent()?)
     }
 
     /// Makes arms known, or their facts and priors anew; what was learnt stays.
@@ -125,11 +135,14 @@ impl Beliefs {
     }
 
     pub(crate) fn add_kind(&mut self, kind: &TaskKind) -> Option<usize> {
-        if let Some(index) = self.index_of_kind(kind) {
+        if let Some(index) = self.own_index_of_kind(kind) {
             return Some(index);
         }
+        if let Some(parent) = kind.parent() {
+            self.add_kind(&parent);
+        }
         if self.kinds.len() >= MOST_KINDS {
-            return None;
+            return self.index_of_kind(kind);
         }
         self.kind_index.insert(kind.clone(), self.kinds.len());
         self.kinds.push(kind.clone());
@@ -142,7 +155,7 @@ impl Beliefs {
         arm: &ArmId,
         kind: &TaskKind,
     ) -> (Option<usize>, Option<usize>) {
-        let known = (self.index_of_arm(arm), self.index_of_kind(kind));
+        let known = (self.index_of_arm(arm), self.own_index_of_kind(kind));
         if known.0.is_some() && known.1.is_some() {
             return known;
         }
@@ -170,29 +183,36 @@ impl Beliefs {
         for known in &mut self.arms {
             known.general = starting_point::general_start(&known.arm, newest, &tuning);
         }
-        let kinds: Vec<(StartingPoint, bool)> = self
+        let kinds: Vec<KindStart> = self
             .kinds
             .iter()
             .map(|kind| {
+                let parent = self.index_of_parent(kind);
+                let measured = parent.and_then(|at| self.kinds.get(at)).unwrap_or(kind).clone();
                 let arms = self.arms.iter().map(|known| (&known.arm, known.general));
-                starting_point::of_kind(kind, arms)
+                let (offset, warm) = starting_point::of_kind(&measured, arms);
+                KindStart { measured, parent, offset, warm }
             })
             .collect();
-        for (_, warm) in kinds.iter().skip(self.ability.kinds.len()) {
-            let doubt = if *warm {
+        for kind in kinds.iter().skip(self.ability.kinds.len()) {
+            let doubt = if kind.warm {
                 (tuning.warm, tuning.cost_warm)
             } else {
                 (tuning.cold, tuning.cost_cold)
             };
-            self.ability.kinds.push(Belief::with_zero_mean(doubt.0.kind));
-            self.cost.kinds.push(Belief::with_zero_mean(doubt.1.kind));
+            for (all, doubt) in
+                [(&mut self.ability.kinds, doubt.0.kind), (&mut self.cost.kinds, doubt.1.kind)]
+            {
+                let start = start_of_step(all, kind.parent, doubt);
+                all.push(start.unwrap_or(Belief::with_zero_mean(doubt)));
+            }
         }
         for index in 0..self.arms.len() {
             self.refresh_arm(index, &kinds);
         }
     }
 
-    fn refresh_arm(&mut self, index: usize, kinds: &[(StartingPoint, bool)]) {
+    fn refresh_arm(&mut self, index: usize, kinds: &[KindStart]) {
         let tuning = self.tuning;
         let Some(known) = self.arms.get_mut(index) else {
             return;
@@ -217,14 +237,15 @@ impl Beliefs {
         known.tasks.resize(kinds.len(), 0);
         let mut starts = mem::take(&mut known.starts);
         starts.clear();
-        for (position, (kind, (offset, _))) in self.kinds.iter().zip(kinds).enumerate() {
-            let guess = known.general.sum_with(*offset);
+        for (position, kind) in kinds.iter().enumerate() {
+            let guess = known.general.sum_with(kind.offset);
             let (start, ability, cost) =
-                starting_point::of_pair(known.arm.priors.get(kind), guess, &tuning);
+                starting_point::of_pair(known.arm.priors.get(&kind.measured), guess, &tuning);
             starts.push(start);
             if abilities.len() == position {
-                abilities.push(ability);
-                costs.push(cost);
+                let doubt = (tuning.cold.pair, tuning.cost_cold.pair);
+                abilities.push(start_of_step(abilities, kind.parent, doubt.0).unwrap_or(ability));
+                costs.push(start_of_step(costs, kind.parent, doubt.1).unwrap_or(cost));
             }
         }
         known.starts = starts;
@@ -263,7 +284,7 @@ impl Beliefs {
         set(self.ability.arms.get_mut(index), saved.ability);
         set(self.cost.arms.get_mut(index), saved.cost);
         for (kind, pair) in &saved.kinds {
-            let Some(kind) = self.index_of_kind(kind) else { continue };
+            let Some(kind) = self.own_index_of_kind(kind) else { continue };
             set(self.ability.pairs.get_mut(index).and_then(|row| row.get_mut(kind)), pair.ability);
             set(self.cost.pairs.get_mut(index).and_then(|row| row.get_mut(kind)), pair.cost);
             if let Some(tasks) =
@@ -272,8 +293,40 @@ impl Beliefs {
                 *tasks = pair.tasks;
             }
         }
+        for (at, kind) in self.kinds.iter().enumerate() {
+            let parent = self.index_of_parent(kind).filter(|_| !saved.kinds.contains_key(kind));
+            for (pairs, doubt) in [
+                (&mut self.ability.pairs, self.tuning.cold.pair),
+                (&mut self.cost.pairs, self.tuning.cost_cold.pair),
+            ] {
+                let Some(row) = pairs.get_mut(index) else { continue };
+                if let Some(start) = start_of_step(row, parent, doubt)
+                    && let Some(place) = row.get_mut(at)
+                {
+                    *place = start;
+                }
+            }
+        }
         if let Some(known) = self.arms.get_mut(index) {
             known.watch = saved.watch;
         }
     }
+}
+
+/// Where the pairs of a kind start.
+struct KindStart {
+    /// The kind whose published measurements count: of a step, that of its prompt.
+    measured: TaskKind,
+    /// The index of the kind that a step starts from.
+    parent: Option<usize>,
+    offset: StartingPoint,
+    /// An arm has published measurements of it.
+    warm: bool,
+}
+
+/// Returns what is believed of a step before anything is learnt of it: what is believed of its parent, with at least
+/// this doubt. `None` for what is no step.
+fn start_of_step(beliefs: &[Belief], parent: Option<usize>, doubt: f64) -> Option<Belief> {
+    let known = beliefs.get(parent?)?;
+    Some(Belief { mean: known.mean, variance: known.variance.max(doubt) })
 }

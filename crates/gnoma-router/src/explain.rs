@@ -46,8 +46,11 @@ impl RouterChoice {
 }
 
 fn line_of(candidate: &WeighedArm, offer: Option<&Offer>, name: &str) -> String {
-    let mut line =
-        format!("{name}: right {:.0}%, ${:.3}", candidate.quality * 100.0, candidate.cost);
+    let cost = match offer {
+        Some(Offer { most_micro_usd: None, .. }) => "price unknown".to_owned(),
+        _ => format!("${:.3}", candidate.cost),
+    };
+    let mut line = format!("{name}: right {:.0}%, {cost}", candidate.quality * 100.0);
     // Writing to a string cannot fail.
     if candidate.scarcity > 1.0 {
         let _written = write!(line, " (scarce: each dollar counts {:.2})", candidate.scarcity);

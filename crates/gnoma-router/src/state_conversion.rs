@@ -22,7 +22,7 @@ impl Beliefs {
         }
         beliefs.recompute_starts();
         for (kind, saved) in &state.kinds {
-            let Some(kind) = beliefs.index_of_kind(kind) else { continue };
+            let Some(kind) = beliefs.own_index_of_kind(kind) else { continue };
             let places = [
                 (beliefs.ability.kinds.get_mut(kind), saved.ability),
                 (beliefs.cost.kinds.get_mut(kind), saved.cost),

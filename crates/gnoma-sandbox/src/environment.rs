@@ -162,6 +162,13 @@ const CACHES: [(&str, &str); 12] = [
     ("YARN_CACHE_FOLDER", "yarn"),
 ];
 
+/// The parts of npm's cache, below the home, and the variables that name another. Where npm can write neither it ends
+/// with an error.
+#[cfg(target_os = "linux")]
+const NPM_CACHE: [&str; 2] = [".npm/_cacache", ".npm/_logs"];
+#[cfg(target_os = "linux")]
+const NPM_VARIABLES: [&str; 2] = ["npm_config_cache", "NPM_CONFIG_CACHE"];
+
 /// Over a cache that is not there yet nothing can be layered, and a command cannot make it: it finds one among
 /// its temporary files.
 #[cfg(target_os = "linux")]
@@ -170,8 +177,16 @@ fn set_caches(variables: &mut Vec<Variable>, folder: &std::path::Path) {
         let found = variables.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| std::path::PathBuf::from(value)).filter(|path| path.is_absolute())
     };
-    let home = || named(variables, "HOME").map(|home| home.join(".cache"));
-    let Some(caches) = named(variables, "XDG_CACHE_HOME").or_else(home) else { return };
+    let home = named(variables, "HOME");
+    let lacks_npm = |home: &std::path::PathBuf| {
+        let is_named = NPM_VARIABLES.iter().any(|name| named(variables, name).is_some());
+        !is_named && NPM_CACHE.iter().any(|part| !home.join(part).exists())
+    };
+    if home.as_ref().is_some_and(lacks_npm) {
+        set_variable(variables, NPM_VARIABLES[0], &folder.join("npm").to_string_lossy());
+    }
+    let caches = || home.map(|home| home.join(".cache"));
+    let Some(caches) = named(variables, "XDG_CACHE_HOME").or_else(caches) else { return };
     for (name, cache) in CACHES {
         if named(variables, name).is_none() && !caches.join(cache).exists() {
             set_variable(variables, name, &folder.join(cache).to_string_lossy());
@@ -352,6 +367,7 @@ mod tests {
         };
         assert_eq!(value("GOCACHE"), Some("/tmp/go-build"));
         assert_eq!(value("UV_CACHE_DIR"), None);
+        assert_eq!(value("npm_config_cache"), Some("/tmp/npm"));
         assert!(value("DENO_DIR").unwrap().ends_with("/deno"));
         assert_ne!(value("DENO_DIR"), Some("/tmp/deno"));
     }

@@ -133,3 +133,13 @@ pub enum RuleError {
         reason: String,
     },
 }
+
+impl RuleError {
+    /// Returns the id of the rule that cannot be used.
+    #[must_use]
+    pub fn rule(&self) -> &str {
+        match self {
+            Self::Pattern { rule, .. } | Self::Rule { rule, .. } => rule,
+        }
+    }
+}

@@ -26,6 +26,9 @@ pub enum FilePlace {
 pub enum Effect {
     /// Reads file contents (or lists a folder).
     Read(FilePlace),
+    /// Looks at a file or folder from outside: whether it is there, its kind, size, rights and dates; for a pattern,
+    /// which names fit it.
+    Look(FilePlace),
     /// Creates or changes something; for a folder, something in it.
     Write(FilePlace),
     /// Deletes something, with all below it when it is a folder.
@@ -47,6 +50,14 @@ pub enum Effect {
     Repository(String),
     /// The effect of the command cannot be known, for this reason.
     Unknown(String),
+}
+
+impl Effect {
+    /// True if the effect changes nothing and shows files at most.
+    #[must_use]
+    pub fn is_reading(&self) -> bool {
+        matches!(self, Self::Read(_) | Self::Look(_))
+    }
 }
 
 /// The severity of a command's effects if the command were not meant.
@@ -104,9 +115,7 @@ impl Analysis {
     pub fn is_read_only(&self) -> bool {
         self.unparsed.is_none()
             && self.oddities.is_empty()
-            && self.commands.iter().all(|command| {
-                command.effects.iter().all(|effect| matches!(effect, Effect::Read(_)))
-            })
+            && self.commands.iter().all(|command| command.effects.iter().all(Effect::is_reading))
     }
 
     /// The worst of the parts.

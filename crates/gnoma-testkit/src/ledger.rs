@@ -234,6 +234,7 @@ mod tests {
             at_ms: 5 * DAY_MS,
             arm: ModelRef { provider: "p".into(), model: "m".into() },
             amount: Amount { requests: 1, micro_usd, ..Amount::default() },
+            is_priced: true,
             draws: vec![PoolDraw { pool: "all".into(), limits: vec![limit] }],
             origin: CallOrigin::default(),
         }

@@ -248,6 +248,11 @@ impl Trials {
         changes.map_or(true, |all| all.list.iter().any(is_there) || !all.differences.is_empty())
     }
 
+    /// The build output that is in the layer and not in the workspace.
+    pub(crate) fn built_paths(&self) -> Vec<PathBuf> {
+        self.lock_layers().built.keys().cloned().collect()
+    }
+
     /// The rebuilt paths that have not been reported yet.
     pub(crate) fn filter_unreported(&self, rebuilt: Vec<PathBuf>) -> Vec<PathBuf> {
         let mut layers = self.lock_layers();
@@ -395,7 +400,13 @@ impl Trials {
 
     /// Reports whether a tool fills this folder and can fill it again: by its name, and because version control
     /// ignores it or its builder has marked it.
+    ///
+    /// One that a command has deleted or emptied is not: a build fills it again, and this command did not.
     pub(crate) fn is_rebuilt(&self, layer: &Layer, path: &Path) -> bool {
+        self.is_build_output(layer, path) && !(path.exists() && layer.has_only_deletions(path))
+    }
+
+    fn is_build_output(&self, layer: &Layer, path: &Path) -> bool {
         if self.is_updated(path) {
             return false;
         }

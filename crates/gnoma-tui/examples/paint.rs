@@ -75,6 +75,7 @@ impl Rig {
             accessible: false,
             drafts: Vec::new(),
             is_served: false,
+            debug_log: None,
         };
         let theme = Theme::from_name("gnoma", Shade::Dark, Depth::True).unwrap_or_default();
         let traits = Traits { synchronized: true, reflows: true };

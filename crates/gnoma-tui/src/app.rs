@@ -24,6 +24,7 @@ mod session;
 mod session_attachment;
 mod state;
 mod status_script;
+mod status_sources;
 mod view;
 mod view_requests;
 

@@ -22,6 +22,7 @@ mod incognito;
 mod init;
 mod keys;
 mod lists;
+mod log;
 mod login;
 mod mcp;
 mod memory;
@@ -110,6 +111,7 @@ pub(crate) const ALL: &[&SlashCommandSpec] = &[
     &shell::COMMAND,
     &shell_commands::DOCTOR,
     &shell_commands::TRUST,
+    &log::COMMAND,
     &version::COMMAND,
     &detach::COMMAND,
     &exit::COMMAND,
@@ -142,6 +144,18 @@ pub(crate) fn command_names() -> &'static [&'static str] {
     &NAMES
 }
 
+/// Returns the names by which commands of the conversation are called, without the slash.
+pub fn slash_command_names() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter().chain(ALL.iter().flat_map(|command| command.aliases.iter().copied()))
+}
+
+/// Returns what can follow a command of the conversation, as the help shows it, such as `[name or number]`; empty for
+/// nothing. `None` where no command has this name.
+#[must_use]
+pub fn slash_command_arguments(name: &str) -> Option<&'static str> {
+    find_command(name).map(|command| command.arguments)
+}
+
 /// The meaning of a name behind a slash.
 #[derive(Clone, Copy)]
 pub(crate) enum SlashMeaning<'a> {
@@ -155,15 +169,18 @@ pub(crate) enum SlashMeaning<'a> {
     Unknown,
 }
 
-/// Finds the command that `written` names: by its whole name, by an alias, or by a beginning that no other command
-/// has. Letters that only occur in a name in this order name nothing.
+/// Finds the command that `written` names, in small letters or capitals: by its whole name, by an alias, or by a
+/// beginning that no other command has. Letters that only occur in a name in this order name nothing.
 pub(crate) fn resolve_command<'a>(written: &str, own: &[&'a str]) -> SlashMeaning<'a> {
     let written = written.trim_start_matches('/');
-    if let Some(command) = find_command(written) {
-        return SlashMeaning::BuiltIn(command);
-    }
+    // Names of people's own commands may differ in nothing but their capitals.
     if let Some(name) = own.iter().find(|name| **name == written) {
         return SlashMeaning::Own(name);
+    }
+    let lower = written.to_lowercase();
+    let written = lower.as_str();
+    if let Some(command) = find_command(written) {
+        return SlashMeaning::BuiltIn(command);
     }
     if written.is_empty() {
         return SlashMeaning::Ambiguous;
@@ -174,8 +191,8 @@ pub(crate) fn resolve_command<'a>(written: &str, own: &[&'a str]) -> SlashMeanin
     let begins =
         |command: &&&'static SlashCommandSpec| names(command).any(|name| name.starts_with(written));
     let built_in = ALL.iter().filter(begins).map(|command| SlashMeaning::BuiltIn(command));
-    let own =
-        own.iter().filter(|name| name.starts_with(written)).map(|name| SlashMeaning::Own(name));
+    let is_begun = |name: &&&str| name.to_lowercase().starts_with(written);
+    let own = own.iter().filter(is_begun).map(|name| SlashMeaning::Own(name));
     let mut all = built_in.chain(own);
     match (all.next(), all.next()) {
         (None, _) => SlashMeaning::Unknown,
@@ -215,6 +232,8 @@ pub(crate) fn nearest_commands<'a>(written: &str, own: &[&'a str]) -> Vec<&'a st
 /// The names that `written` can become, in the order in which they are offered: those that begin with it, or have
 /// an alias that does, those that contain it, and those that have its letters in this order.
 pub(crate) fn rank_commands<'a>(written: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let lower = written.to_lowercase();
+    let written = lower.as_str();
     let best = fuzzy::rank_candidates(written, names, names.len());
     let best: Vec<&str> = best.into_iter().filter_map(|index| names.get(index).copied()).collect();
     let aliases = |name: &str| find_command(name).map_or(&[] as &[&str], |command| command.aliases);
@@ -425,6 +444,10 @@ mod tests {
         };
         for (written, name) in [
             ("/model", "model"),
+            ("/Model", "model"),
+            ("/HELP", "help"),
+            ("/REN", "rename"),
+            ("/Review", "own review"),
             ("/models", "model"),
             ("/mode", "permission"),
             ("/permissions", "permission"),
@@ -439,6 +462,7 @@ mod tests {
             ("/trust", "trust"),
             ("/version", "version"),
             ("/login", "login"),
+            ("/log", "log"),
             ("/providers", "login"),
             ("/status", "status"),
             ("/review", "own review"),

@@ -59,6 +59,8 @@ pub enum Effect {
     List,
     /// Run the person's script for the line at the bottom with these facts.
     StatusLine(Value),
+    /// Read what was spent, for the line at the bottom.
+    ReadSpending,
     /// Say which of these files, below the session's folder, are not there.
     LookFor(Vec<String>),
     /// Move the transcript by this many lines, upwards when positive. Only where the terminal does
@@ -96,6 +98,7 @@ impl Effect {
             | Self::Demo
             | Self::Profile(_)
             | Self::StatusLine(_)
+            | Self::ReadSpending
             | Self::List => return Err(Box::new(self)),
         })
     }

@@ -7,7 +7,7 @@ use gnoma_core::{
     protocol::{Envelope, Reply, RequestError, SessionView},
 };
 
-use crate::{ask::Purpose, frame::Size, keymap::Key, theme::Shade};
+use crate::{ask::Purpose, frame::Size, keymap::Key, status::SpendingParts, theme::Shade};
 
 /// An event that the view takes in.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +82,15 @@ pub enum Input {
     Edited(Option<String>),
     /// The person's script for the line at the bottom has ended: what it printed, or how it failed.
     StatusLine(Result<String, String>),
+    /// What the line at the bottom shows has changed with the settings.
+    StatusSources {
+        /// A script of the person's writes it.
+        has_script: bool,
+        /// It shows what was spent.
+        has_spending: bool,
+    },
+    /// What was spent; `None` if the ledger could not be read.
+    Spending(Option<SpendingParts>),
     /// A request failed; a sentence for people.
     Failed(String),
 }

@@ -22,6 +22,7 @@ pub mod history;
 pub mod input;
 pub mod keymap;
 pub mod markdown;
+pub mod own_themes;
 pub mod paint;
 pub mod picker;
 mod plan;
@@ -37,5 +38,6 @@ pub mod text;
 pub mod theme;
 pub mod transcript;
 
+pub use commands::{slash_command_arguments, slash_command_names};
 pub use frame::{Frame, Size};
 pub use input::Input;

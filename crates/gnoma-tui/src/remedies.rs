@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 /// Commands of the shell, whole, and what does the same in the window.
-const WHOLE: [(&str, &str); 16] = [
+const WHOLE: [(&str, &str); 18] = [
     ("gnoma trust", "/trust"),
     ("gnoma doctor", "/doctor"),
     ("gnoma models", "/model"),
@@ -22,10 +22,13 @@ const WHOLE: [(&str, &str); 16] = [
     ("gnoma --resume", "/resume"),
     ("gnoma config show", "/config"),
     ("gnoma plugin list", "/plugins"),
+    ("gnoma task list", "/task list"),
+    ("gnoma task history", "/task history"),
 ];
 /// Beginnings before an argument, and what stands for them.
-const WITH_ARGUMENT: [(&str, &str); 8] = [
+const WITH_ARGUMENT: [(&str, &str); 9] = [
     ("gnoma config set ", "/config set "),
+    ("gnoma task new ", "/shell gnoma task new "),
     ("gnoma providers remove ", "/login remove "),
     ("gnoma --resume ", "/resume "),
     ("--model ", "/model "),
@@ -92,6 +95,8 @@ mod tests {
             ("run `gnoma config set router.caps.day 2`", "run `/config set router.caps.day 2`"),
             ("`gnoma plugin trust fmt` approves it", "`/shell gnoma plugin trust fmt` approves it"),
             ("start `gnoma serve` first", "start `gnoma serve` first"),
+            ("`gnoma task list` lists them", "`/task list` lists them"),
+            ("`gnoma task new NAME` makes one", "`/shell gnoma task new NAME` makes one"),
             ("`gnoma trust` and `gnoma doctor`", "`/trust` and `/doctor`"),
             ("gnoma trust is not quoted", "gnoma trust is not quoted"),
             ("one ` alone, then `gnoma trust", "one ` alone, then `gnoma trust"),

@@ -6,7 +6,7 @@ mod pace;
 mod size_check;
 mod stage;
 
-use std::{io, time::Instant};
+use std::{io, sync::Arc, time::Instant};
 
 pub use link::{Connector, Link};
 pub use stage::Stage;
@@ -16,6 +16,7 @@ use crate::{
     charset::Charset,
     frame::{Frame, Size},
     input::Input,
+    own_themes::ThemeSet,
     screen::Layout,
     terminal::tell::Notifier,
     theme::{Depth, Shade, ThemeError},
@@ -72,7 +73,7 @@ pub enum LoopAction {
     Notify(String),
     /// Give the window a title.
     Title(String),
-    /// Paint with another built-in theme.
+    /// Paint with another theme.
     Theme(String),
     /// Show an earlier part of the conversation, where the screen does its own scrolling; rows up.
     Scroll(isize),
@@ -89,8 +90,10 @@ pub enum LoopAction {
 pub struct RunOptions {
     /// The layout of the conversation.
     pub layout: Layout,
-    /// The name of a built-in theme; empty for the usual one.
+    /// The name of a theme; empty for the usual one.
     pub theme: String,
+    /// The themes that there are.
+    pub themes: Arc<ThemeSet>,
     /// The background's shade; `None` follows the terminal.
     pub shade: Option<Shade>,
     /// The number of colours.

@@ -1,6 +1,8 @@
 //! What is known about the session, in the line at the bottom and in detail. Pure: counts in, lines
 //! out.
 
+mod cost;
+mod spending;
 mod usage;
 mod window;
 
@@ -17,7 +19,13 @@ use crate::{
     text::{Line, Span, Style, TextRole},
 };
 
-pub use self::{usage::render_usage, window::render_window_use};
+pub(crate) use self::cost::MICRO_USD;
+pub use self::{
+    cost::{Cost, format_dollars},
+    spending::SpendingParts,
+    usage::render_usage,
+    window::render_window_use,
+};
 
 /// Stands between two parts.
 const SEPARATOR: &str = " · ";
@@ -78,33 +86,6 @@ pub struct Counts {
     recent: VecDeque<(Usage, Cost)>,
     /// The cost of the calls of each model.
     arms: BTreeMap<String, (u64, Cost)>,
-}
-
-/// Money, as far as prices are known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
-    /// The amount in micro-dollars.
-    pub micro_usd: u64,
-    /// The price of some of it is not known, so that it is more.
-    pub is_partial: bool,
-}
-
-impl Cost {
-    fn add(&mut self, micro_usd: Option<u64>) {
-        self.micro_usd = self.micro_usd.saturating_add(micro_usd.unwrap_or(0));
-        self.is_partial |= micro_usd.is_none();
-    }
-
-    fn is_known(self) -> bool {
-        self.micro_usd > 0 || !self.is_partial
-    }
-
-    /// For people; `None` where nothing is known.
-    #[must_use]
-    pub fn describe_amount(self) -> Option<String> {
-        let more = if self.is_partial { "≥" } else { "" };
-        self.is_known().then(|| format!("{more}{}", format_dollars(self.micro_usd)))
-    }
 }
 
 impl StartFacts {
@@ -218,6 +199,8 @@ pub struct StatusNow {
     pub queued: usize,
     /// The reason why this model was chosen; may be empty.
     pub why: String,
+    /// The spending of all sessions, as far as the person wants to see it.
+    pub spending: SpendingParts,
     /// The line that the person's script wrote in place of the facts.
     pub script: Option<Line>,
 }
@@ -289,6 +272,10 @@ fn status_parts(facts: &StartFacts, counts: &Counts, now: &StatusNow) -> Vec<Par
         fullness_style(used, facts.window),
     );
     add(7, describe_cost(counts), dim_style());
+    add(10, SpendingParts::describe_cost("today", now.spending.today), dim_style());
+    add(11, SpendingParts::describe_cost("week", now.spending.week), dim_style());
+    let cap = now.spending.cap_percent.unwrap_or(0);
+    add(10, now.spending.describe_cap(), fullness_style(cap, 100));
     add(9, facts.branch.clone().unwrap_or_default(), dim_style());
     add(13, facts.folder.clone(), dim_style());
     let profile = facts.profile.as_ref().map(|name| format!("profile {name}"));
@@ -332,20 +319,6 @@ fn describe_cost(counts: &Counts) -> String {
         (Some(turn), Some(session)) if turn != session => format!("{turn} of {session}"),
         (_, Some(cost)) => cost,
         (_, None) => String::new(),
-    }
-}
-
-/// An amount of money, with as few digits as are useful.
-#[must_use]
-pub fn format_dollars(micro_usd: u64) -> String {
-    let (whole, rest) = (micro_usd / 1_000_000, micro_usd % 1_000_000);
-    match micro_usd {
-        0 => "$0".to_owned(),
-        1..=99 => "<$0.0001".to_owned(),
-        100..=9_999 => format!("$0.{:04}", rest / 100),
-        10_000..=999_999 => format!("$0.{:03}", rest / 1_000),
-        1_000_000..=99_999_999 => format!("${whole}.{:02}", rest / 10_000),
-        _ => format!("${whole}"),
     }
 }
 

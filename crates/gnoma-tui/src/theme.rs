@@ -2,66 +2,15 @@
 //! can show decides how exactly its colours are met. Nothing here writes, asks or reads a setting.
 
 mod colour;
+mod palette;
 
-use serde::Deserialize;
-
-pub use colour::Colour;
+pub(crate) use self::palette::{Palette, ROLES, ThemeFile};
+pub use self::{
+    colour::Colour,
+    palette::{Depth, Shade},
+};
 
 use crate::text::{BackgroundRole, Style, TextRole};
-
-/// The shade of the terminal's background, dark or light.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shade {
-    /// Light text on a dark background; used if the terminal does not report its background.
-    #[default]
-    Dark,
-    /// Dark text on light ground.
-    Light,
-}
-
-impl Shade {
-    /// The shade of a background of this colour.
-    #[must_use]
-    pub fn from_rgb(red: u8, green: u8, blue: u8) -> Self {
-        if colour::relative_luminance(red, green, blue) < 0.18 { Self::Dark } else { Self::Light }
-    }
-}
-
-/// The number of colours that the terminal can show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Depth {
-    /// None: only bold, faint, underlined and reversed text.
-    None,
-    /// The sixteen that the terminal itself chooses.
-    Sixteen,
-    /// The fixed palette of 256.
-    #[default]
-    Indexed,
-    /// All colours, not only a palette.
-    True,
-}
-
-impl Depth {
-    /// Returns the depth that the environment tells. `no_color` is whether `NO_COLOR` is set to anything but
-    /// nothing.
-    #[must_use]
-    pub fn from_environment(no_color: bool, colorterm: Option<&str>, term: Option<&str>) -> Self {
-        let term = term.unwrap_or_default();
-        let colorterm = colorterm.unwrap_or_default();
-        if no_color || matches!(term, "" | "dumb") || term.starts_with("vt") {
-            Self::None
-        } else if matches!(colorterm, "truecolor" | "24bit") || term.ends_with("-direct") {
-            Self::True
-        } else if term.contains("256") || !colorterm.is_empty() {
-            Self::Indexed
-        } else {
-            match term {
-                "xterm-kitty" | "xterm-ghostty" | "alacritty" | "foot" | "wezterm" => Self::True,
-                _ => Self::Sixteen,
-            }
-        }
-    }
-}
 
 /// The built-in themes: name and data.
 const THEMES: [(&str, &str); 6] = [
@@ -80,6 +29,11 @@ pub fn theme_names() -> impl Iterator<Item = &'static str> {
     THEMES.iter().map(|(name, _)| *name)
 }
 
+/// Returns the data of the built-in theme of this name.
+pub(crate) fn theme_data(name: &str) -> Option<&'static str> {
+    THEMES.iter().find(|(known, _)| *known == name).map(|(_, data)| *data)
+}
+
 /// A theme that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ThemeError {
@@ -88,6 +42,14 @@ pub enum ThemeError {
     Unknown {
         /// The name that is unknown.
         name: String,
+    },
+    /// A theme of the person's own cannot be used.
+    #[error("the theme `{name}` cannot be used: {why}")]
+    Own {
+        /// The name of the theme.
+        name: String,
+        /// What is wrong with its file.
+        why: String,
     },
     /// The data of a theme cannot be read.
     #[error("the theme cannot be read: {0}")]
@@ -115,10 +77,7 @@ impl Theme {
     /// # Errors
     /// When there is none of that name.
     pub fn from_name(name: &str, shade: Shade, depth: Depth) -> Result<Self, ThemeError> {
-        let (_, data) = THEMES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .ok_or_else(|| ThemeError::Unknown { name: name.to_owned() })?;
+        let data = theme_data(name).ok_or_else(|| ThemeError::Unknown { name: name.to_owned() })?;
         Self::parse(data, shade, depth)
     }
 
@@ -131,13 +90,23 @@ impl Theme {
             return Ok(Self::default());
         }
         let data = if depth == Depth::Sixteen { TERMINAL } else { data };
-        let file: File = toml::from_str(data)?;
-        let palette = match (shade, file.light) {
-            (Shade::Light, Some(light)) => light,
-            (Shade::Light, None) | (Shade::Dark, _) => file.dark,
-        };
+        let file: ThemeFile = toml::from_str(data)?;
+        Ok(Self::from_palette(file.palette(shade), depth))
+    }
+
+    /// A theme with these colours.
+    fn from_palette(palette: Palette, depth: Depth) -> Self {
         let sparse = palette.is_sixteen();
-        Ok(Self { palette: palette.with_depth(depth), sparse })
+        Self { palette: palette.with_depth(depth), sparse }
+    }
+
+    /// A theme of the person's own, on terminals with as many colours as it may have.
+    pub(crate) fn from_file(file: &ThemeFile, shade: Shade, depth: Depth) -> Self {
+        match depth {
+            Depth::None => Self::default(),
+            Depth::Sixteen => Self::parse(TERMINAL, shade, depth).unwrap_or_default(),
+            Depth::Indexed | Depth::True => Self::from_palette(file.palette(shade), depth),
+        }
     }
 
     /// Returns the look of text of this style.
@@ -185,119 +154,6 @@ pub struct TerminalStyle {
     pub strike: bool,
 }
 
-/// The content of a theme file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    dark: Palette,
-    /// Without it the other one does for both.
-    light: Option<Palette>,
-}
-
-/// One colour for each meaning; what is left out is the terminal's own. `Ink::Text` always is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Palette {
-    dim: Colour,
-    accent: Colour,
-    person: Colour,
-    good: Colour,
-    bad: Colour,
-    warning: Colour,
-    heading: Colour,
-    link: Colour,
-    code: Colour,
-    keyword: Colour,
-    r#type: Colour,
-    function: Colour,
-    string: Colour,
-    number: Colour,
-    comment: Colour,
-    operator: Colour,
-    on_added: Colour,
-    on_added_mark: Colour,
-    on_removed: Colour,
-    on_removed_mark: Colour,
-    on_chosen: Colour,
-    on_person: Colour,
-}
-
-impl Palette {
-    fn ink(&self, ink: TextRole) -> Colour {
-        match ink {
-            TextRole::Text => Colour::Own,
-            TextRole::Dim => self.dim,
-            TextRole::Accent => self.accent,
-            TextRole::Person => self.person,
-            TextRole::Good => self.good,
-            TextRole::Bad => self.bad,
-            TextRole::Warning => self.warning,
-            TextRole::Heading => self.heading,
-            TextRole::Link => self.link,
-            TextRole::Code => self.code,
-            TextRole::Keyword => self.keyword,
-            TextRole::Type => self.r#type,
-            TextRole::Function => self.function,
-            TextRole::String => self.string,
-            TextRole::Number => self.number,
-            TextRole::Comment => self.comment,
-            TextRole::Operator => self.operator,
-        }
-    }
-
-    fn paper(&self, paper: BackgroundRole) -> Colour {
-        match paper {
-            BackgroundRole::None => Colour::Own,
-            BackgroundRole::Added => self.on_added,
-            BackgroundRole::AddedMark => self.on_added_mark,
-            BackgroundRole::Removed => self.on_removed,
-            BackgroundRole::RemovedMark => self.on_removed_mark,
-            BackgroundRole::Chosen => self.on_chosen,
-            BackgroundRole::Person => self.on_person,
-        }
-    }
-
-    fn colours(&mut self) -> [&mut Colour; 22] {
-        [
-            &mut self.dim,
-            &mut self.accent,
-            &mut self.person,
-            &mut self.good,
-            &mut self.bad,
-            &mut self.warning,
-            &mut self.heading,
-            &mut self.link,
-            &mut self.code,
-            &mut self.keyword,
-            &mut self.r#type,
-            &mut self.function,
-            &mut self.string,
-            &mut self.number,
-            &mut self.comment,
-            &mut self.operator,
-            &mut self.on_added,
-            &mut self.on_added_mark,
-            &mut self.on_removed,
-            &mut self.on_removed_mark,
-            &mut self.on_chosen,
-            &mut self.on_person,
-        ]
-    }
-
-    fn is_sixteen(mut self) -> bool {
-        self.colours().iter().all(|colour| !matches!(colour, Colour::Exact(..)))
-    }
-
-    fn with_depth(mut self, depth: Depth) -> Self {
-        if depth == Depth::Indexed {
-            for colour in self.colours() {
-                *colour = colour.to_indexed();
-            }
-        }
-        self
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -330,20 +186,7 @@ mod tests {
     ];
 
     fn contrast(one: Colour, other: Colour) -> f32 {
-        let (Colour::Exact(a, b, c), Colour::Exact(d, e, f)) = (one, other) else {
-            return f32::INFINITY;
-        };
-        let (one, other) =
-            (colour::relative_luminance(a, b, c), colour::relative_luminance(d, e, f));
-        (one.max(other) + 0.05) / (one.min(other) + 0.05)
-    }
-
-    /// The least helpful ground and the usual text of each shade.
-    fn ground(shade: Shade) -> (Colour, Colour) {
-        match shade {
-            Shade::Dark => (Colour::Exact(0x26, 0x26, 0x26), Colour::Exact(0xd8, 0xd8, 0xd8)),
-            Shade::Light => (Colour::Exact(0xf2, 0xf2, 0xf2), Colour::Exact(0x28, 0x28, 0x28)),
-        }
+        one.contrast(other).unwrap_or(f32::INFINITY)
     }
 
     #[test]
@@ -351,7 +194,7 @@ mod tests {
         for name in theme_names() {
             for shade in [Shade::Dark, Shade::Light] {
                 let theme = Theme::from_name(name, shade, Depth::True).unwrap();
-                let (ground, text) = ground(shade);
+                let (ground, text) = shade.usual_colours();
                 for ink in INKS {
                     let least =
                         if matches!(ink, TextRole::Dim | TextRole::Comment) { 3.0 } else { 4.5 };

@@ -1,17 +1,20 @@
 // What can be done with a session beside writing to it: one table for the menu and for the commands behind `/`.
 
-import { cost, h, short } from "./dom.js";
+import { byId, cost, h, short } from "./dom.js";
 import { icon } from "./icons.js";
 import { canAsk } from "./attention.js";
-import { closePanel, confirmation, facts, filesOf, keys, models, panel, points, settings } from "./panels.js";
+import { closePanel, confirmation, facts, filesOf, keys, models, panel, points, settings, showPlan } from "./panels.js";
 import { pin, pinned } from "./sessions.js";
 import { toast } from "./toast.js";
 import { armName, CHOSEN_HERE, MODES } from "./words.js";
 
-/** What the terminal has and a page must not, or cannot. */
-const AT_TERMINAL = new Set(["login", "trust", "doctor", "shell", "editor", "vim", "theme", "profile", "provider", "providers", "incognito", "add-dir", "memory", "mcp", "hooks", "plugins", "agents", "resume", "quit", "exit"]);
+/** What the terminal has and a page must not, or cannot; a test holds it against the terminal's own list. */
+export const AT_TERMINAL = new Set(["login", "log", "logout", "key", "trust", "doctor", "shell", "vim", "theme", "profile", "provider", "providers", "incognito", "add-dir", "add-folder", "memory", "instructions", "mcp", "hooks", "plugins", "plugin", "agents", "skills", "elfs", "init", "task", "tasks", "export", "copy", "drop", "version", "detach", "exit", "quit", "q"]);
+/** Other names of commands, as at the terminal. */
+export const ALIASES = { __proto__: null, help: "keys", cost: "usage", diff: "changes", clear: "new", config: "settings", status: "context", models: "model", undo: "rewind", title: "rename", think: "thinking", effort: "thinking", todo: "plan", route: "why", routing: "why", permission: "mode", permissions: "mode", perm: "mode", resume: "sessions" };
 /** What commands do. */
 const ABOUT = {
+  __proto__: null,
   model: "choose the model that answers",
   rewind: "go back to before a turn",
   redo: "undo the last rewind",
@@ -21,6 +24,10 @@ const ABOUT = {
   changes: "what changed in files",
   context: "what fills the window, and the cost",
   why: "why this model was chosen",
+  thinking: "how much models think in this session",
+  plan: "the model's plan",
+  cache: "what prompt caches saved, and what broke them",
+  sessions: "open and saved ones",
   good: "the last turn was good",
   bad: "the last turn was bad",
   new: "a session in this folder",
@@ -30,14 +37,17 @@ const ABOUT = {
   mode: "what needs approval",
   usage: "the cost since it was opened",
 };
+const NO_SUMMARY = "The conversation is not compacted, so there is no summary.";
 /** Tries to delete a session that is only now being closed, and the wait between them. */
 const MAX_TRIES = 6;
 const RETRY_MS = 400;
+/** Names of models that are alike are told apart where there are no more of them. */
+const MAX_ALIKE = 4;
 
 export class Actions {
   #app; #all;
 
-  /** `app` has: say, ask, view(), hello(), canSteer(), show, openNew, composer, review, transcript, refresh, complain. */
+  /** `app` has: say, ask, send, view(), hello(), canSteer(), show, title(), openNew, openSide, composer, review, transcript, refresh, deleted, complain. */
   constructor(app) {
     this.#app = app;
     const { say } = app;
@@ -45,11 +55,52 @@ export class Actions {
     const act = (what) => async (argument) => { closePanel(); await what(argument); };
     const model = async (argument) => {
       if (!argument) return panel("Model", models(say, armName(app.view().arm), (arm) => this.#run(async () => { await say({ pin: { arm } }); closePanel(); toast(arm ? `${armName(arm)} answers from the next turn on.` : "gnoma chooses for each turn."); })));
-      const { choices } = await say({ models: { ask: false } });
-      const found = choices.find((it) => it.arm && (it.name === argument || armName(it.arm) === argument)) ?? choices.find((it) => it.arm && it.name.includes(argument));
-      if (!found) return toast(`No model is called ${short(argument, 60)}.`);
-      await say({ pin: { arm: found.arm } });
-      return toast(`${armName(found.arm)} answers from the next turn on.`);
+      if (argument === "auto") {
+        await say({ pin: { arm: null } });
+        return toast("gnoma chooses for each turn.");
+      }
+      // A model that nobody lists is meant all the same.
+      if (argument.endsWith("!")) {
+        await say({ switch: { model: argument } });
+        return toast(`The session goes on with ${short(argument.slice(0, -1), 60)}.`);
+      }
+      const known = (await say({ models: { ask: true } })).choices.filter((it) => it.arm);
+      const exact = known.filter((it) => it.name === argument || armName(it.arm) === argument);
+      const alike = exact.length ? exact : known.filter((it) => it.name.includes(argument));
+      if (!alike.length) return toast(`No model is called ${short(argument, 60)}.`);
+      if (alike.length > 1) return toast(`Several models are called so: ${alike.slice(0, MAX_ALIKE).map((it) => it.name).join(", ")}${alike.length > MAX_ALIKE ? " …" : ""}.`);
+      await say({ pin: { arm: alike[0].arm } });
+      return toast(`${armName(alike[0].arm)} answers from the next turn on.`);
+    };
+    const explained = (title, topic, none = "") => opens(title, async () => h("pre", { tabindex: "0" }, (await say({ explain: topic })).text || none));
+    const compact = async (argument) => {
+      const [, word, rest] = /^(\S*)\s*([\s\S]*)$/.exec(argument ?? "");
+      if (word === "show" && !rest) return explained("Summary", "summary", NO_SUMMARY)();
+      // The conversation says what came of it.
+      if (word === "undo" && !rest) return say("undo_compaction");
+      if (word === "edit" && rest) return say({ edit_summary: { summary: rest } });
+      if (word === "edit") {
+        const { text } = await say({ explain: "summary" });
+        if (!text) return toast(NO_SUMMARY);
+        app.composer.text = `/compact edit\n${text}`;
+        return app.composer.focus();
+      }
+      toast("The conversation is being summarized.");
+      return say({ compact: { focus: argument ?? "" } });
+    };
+    const thinking = async (argument) => {
+      if (!argument) return opens("Settings", () => settings(say, app.view(), app.hello().settings ?? [], this.#notices()))();
+      const number = /^\d+$/.test(argument) ? +argument : 0;
+      if (!number && !["off", "adaptive", "default"].includes(argument)) return toast("/thinking takes off, adaptive, default or a number of tokens.");
+      await say({ set_thinking: { thinking: number ? { tokens: number } : argument === "default" ? null : argument } });
+      return toast("It holds from the next call of a model on.");
+    };
+    const plan = () => {
+      const box = byId("plan");
+      if (!app.view().plan?.length) return toast("The model has not made a plan.");
+      showPlan(app.view().plan, true);
+      box.open = true;
+      return byId("plan-now").focus();
     };
     const mode = async (argument) => {
       const name = argument.replace("-", "_");
@@ -59,15 +110,15 @@ export class Actions {
     };
     // Group, name of the command, words, icon, what it takes, what it does.
     this.#all = [
-      ["Conversation", "model", "Model", "chip", "NAME", model],
+      ["Conversation", "model", "Model", "chip", "NAME or auto", model],
       ["Conversation", "rewind", "Rewind", "rewind", "", opens("Rewind", () => points(say, (point) => this.#confirmRewind(point)))],
       ["Conversation", "redo", "Redo", "redo", "", act(() => this.redo())],
-      ["Conversation", "compact", "Compact", "squeeze", "FOCUS", act(async (focus) => { toast("The conversation is being summarized."); await say({ compact: { focus: focus ?? "" } }); })],
+      ["Conversation", "compact", "Compact", "squeeze", "FOCUS, show, edit or undo", act(compact)],
       ["Conversation", "fork", "Fork", "fork", "", act(() => this.fork())],
       ["Conversation", "rename", "Rename", "edit", "TITLE", (title) => (title ? this.#rename(title) : panel("Rename", this.#renaming()))],
       ["Look at", "changes", "Changes", "diff", "", act(() => app.review.open())],
       ["Look at", "context", "Model, context, cost", "gauge", "", opens("Context and cost", () => facts(say, app.view()))],
-      ["Look at", "why", "Why this model", "ask", "", opens("Why this model", async () => h("pre", { tabindex: "0" }, (await say({ explain: "routing" })).text))],
+      ["Look at", "why", "Why this model", "ask", "", (argument) => (argument ? toast("/why takes nothing here. The conversation has the reasons of each turn.") : explained("Why this model", "routing")())],
       ["Rate", "good", "Good", "good", "", act(async () => { await say({ rate: { good: true } }); toast("Noted: good."); })],
       ["Rate", "bad", "Bad", "bad", "", act(async () => { await say({ rate: { good: false } }); toast("Noted: bad."); })],
       ["Page", "new", "New session", "plus", "", act(() => app.openNew(app.view().folder))],
@@ -75,6 +126,10 @@ export class Actions {
       ["Page", "keys", "Keys", "key", "", opens("Keys", keys)],
       ["Page", "close", "End session", "stop", "", act(async () => { await say("close"); toast("The session has ended. It stays in the list."); })],
       ["", "mode", "Permission mode", "alert", "MODE", mode],
+      ["", "thinking", "Thinking", "spark", "off, adaptive or TOKENS", thinking],
+      ["", "plan", "Plan", "plan", "", plan],
+      ["", "cache", "Prompt cache", "gauge", "", explained("Prompt cache", "cache")],
+      ["", "sessions", "Sessions", "list", "", () => app.openSide()],
       ["", "usage", "Cost", "gauge", "", async () => { const { usage } = await say("usage"); toast(`Since it was opened: ${cost(usage)}.`); }],
     ];
   }
@@ -95,7 +150,7 @@ export class Actions {
       await this.#run(() => this.#app.send([{ text: { text: `/${name}${argument ? " " + argument : ""}` } }]));
       return true;
     }
-    const found = this.#all.find(([, it]) => it === ({ help: "keys", cost: "usage", diff: "changes", clear: "new" }[name] ?? name));
+    const found = this.#all.find(([, it]) => it === (ALIASES[name] ?? name));
     if (!found) {
       toast(AT_TERMINAL.has(name) ? `/${name} is only at the terminal: gnoma attach.` : `There is no command /${short(name, 40)}. To send it as words, put a blank before it.`);
       return false;

@@ -7,7 +7,7 @@ import { Composer } from "./composer.js";
 import { baseName, byId, clean, cost, fill, h, memory, short, when } from "./dom.js";
 import { apply, named, questionsOf, total, viewOf } from "./fold.js";
 import { icon, ring } from "./icons.js";
-import { ask, enter, Refused, Stream } from "./net.js";
+import { ask, enter, newId, Refused, Stream } from "./net.js";
 import { applyLook, closePanel, complainInPanel, facts, panel, showPlan } from "./panels.js";
 import { Review } from "./review.js";
 import { folders, remember, showElfs, showHits, showLists, titleOf } from "./sessions.js";
@@ -19,6 +19,9 @@ import { armName, CHOSEN_HERE, MODES } from "./words.js";
 const PAGE = 80;
 const MAX_PAGES = 40;
 const MAX_HITS = 30;
+const MAX_FILES = 5000;
+/** Places of words that are marked in a message. */
+const MAX_MARKS = 200;
 const MAX_STORED = 60;
 /** Characters of a finished answer that are read out. */
 const MAX_HEARD = 600;
@@ -85,7 +88,8 @@ const composer = new Composer({
   send, complain,
   run: (name, argument) => actions.run(name, argument),
   commands: () => actions.commands(),
-  files: async () => (current ? (await say({ files: { max: 5000 } })).text.split("\n").filter(Boolean) : []),
+  // Where no session is shown yet, the one that the first message will begin in answers.
+  files: async () => (await ask(current ?? await anySession(hello.folder), { files: { max: MAX_FILES } })).text.split("\n").filter(Boolean),
   prompts: () => transcript.prompts,
   isPrivate: () => Boolean(view?.info.incognito),
 });
@@ -98,7 +102,7 @@ const review = new Review({
 });
 const actions = new Actions({
   say, ask, send, canSteer, show, composer, review, transcript, complain,
-  view: () => view, hello: () => hello, title: titleNow, openNew: trying(openNew),
+  view: () => view, hello: () => hello, title: titleNow, openNew: trying(openNew), openSide: () => { openSide(); byId("words").focus(); },
   refresh: () => { list(); trying(readStored)(); },
   deleted: (id) => { if (id === current) leave(); list(); trying(readStored)(); },
 });
@@ -143,18 +147,20 @@ function snapshot(next) {
   draw();
   // Before its first event a session does not say how many messages it goes on with.
   if (view.folder) read(isSame);
+  goOn(true);
 }
 
 /** Reads what was said last; what comes meanwhile is drawn after it. */
 async function read(isSame) {
   folder = view.folder.replace(/(?<=.)\/+$/, "");
   remember(folder);
-  const { session, epoch, messages } = view;
+  const { session, epoch, seq, messages } = view;
   try {
     const { history } = await say({ history: { before: messages, max: PAGE } });
     if (current !== session || view.epoch !== epoch) return;
     first = history.first;
-    transcript.older(first, history.messages, notes(view.recent, messages), !view.turn);
+    // What has happened since is drawn as it comes.
+    transcript.older(first, history.messages, notesOf(history, seq), !view.turn);
   } catch (error) {
     complain(error);
   }
@@ -165,14 +171,12 @@ async function read(isSame) {
   else if (!isSame) transcript.toEnd();
 }
 
-/** What happened lately beside what was said, by the number of the message after which it did. */
-function notes(recent, messages) {
+/** What is known of messages beside their words, up to an event, by the number of the message after which it happened. */
+function notesOf({ notes = [] }, seq = Infinity) {
   const all = new Map();
-  let after = messages;
-  for (const { at_ms, event } of recent.toReversed()) {
+  for (const { after, seq: number, at_ms, event } of notes) {
     const [kind, what] = named(event);
-    if (kind === "appended") after--;
-    else all.set(after - 1, [{ kind, event: what, at_ms }, ...(all.get(after - 1) ?? [])]);
+    if (number <= seq) all.set(after, [...(all.get(after) ?? []), { kind, event: what, at_ms }]);
   }
   return all;
 }
@@ -209,11 +213,13 @@ function returned(messages) {
 async function refused({ session, error }) {
   if (session !== current) return;
   let cause = error.cause;
-  while (error.kind === "no_session" && folder && canSteer() && attempts < MAX_ATTEMPTS) {
+  while (error.kind === "no_session" && hello && canSteer() && attempts < MAX_ATTEMPTS) {
     await new Promise((done) => setTimeout(done, attempts++ * AGAIN_MS));
     if (session !== current) return;
+    if (!placeOf(session)) await readStored();
+    const where = placeOf(session) ?? folder ?? hello.folder;
     try {
-      const { opened } = await ask(null, { open: { folder, start: { stored: { id: session, fork: false } }, interactive: true, detach: "keep" } });
+      const { opened } = await ask(null, { open: { folder: where, start: { stored: { id: session, fork: false } }, interactive: true, detach: "keep" } });
       return show(opened.session);
     } catch (other) {
       cause = other.message;
@@ -233,6 +239,7 @@ function leave(why = "") {
 }
 
 function locked(error) {
+  banner();
   hello = null;
   view = null;
   current = null;
@@ -372,6 +379,9 @@ function forSession(id) {
   actions.forSession({ id, folder: open?.folder ?? place, title: titleOf(open ?? facts ?? {}), isLive: Boolean(open) });
 }
 
+/** The folder of a saved session, as far as it is known. */
+const placeOf = (id) => [...stored].find(([, all]) => all.some((it) => it.id === id))?.[0];
+
 /** A session in that folder in which nothing was said yet and that nobody has before them. */
 const unused = (where) => live.find((it) => it.folder === where && !it.parent && !it.status.messages && !it.subscribers)?.status.session;
 
@@ -395,8 +405,11 @@ async function openStored(where, id) {
   show(opened.session);
 }
 
+/** A session in that folder in which nothing was said; it is opened where there is none. */
+const anySession = async (where) => unused(where) ?? (await ask(null, { open: { folder: where, interactive: true, detach: "keep" } })).opened.session;
+
 async function openNew(where) {
-  const session = unused(where) ?? (await ask(null, { open: { folder: where, interactive: true, detach: "keep" } })).opened.session;
+  const session = await anySession(where);
   closeSide();
   remember(where);
   show(session);
@@ -419,6 +432,7 @@ function show(session) {
     byId("start").hidden = false;
     byId("main").classList.remove("empty");
     byId("earlier").hidden = true;
+    goOn(false);
     drawLists();
   }
   stream.again();
@@ -435,7 +449,6 @@ function begun() {
   if (box.hidden || !hello) return;
   const where = view?.folder || hello.folder;
   const last = [...stored.get(where) ?? [], ...[...stored].filter(([it]) => it !== where).flatMap(([, all]) => all)].filter((it) => !it.child && !it.held_by && it.id !== current).slice(0, 3);
-  const placeOf = (id) => [...stored].find(([, all]) => all.some((it) => it.id === id))?.[0];
   fill(box, h("div", { class: "welcome" }, h("h2", null, canSteer() ? "What shall be done?" : "Watching"),
     h("p", { class: "where" }, h("span", { title: clean(where) }, icon("folder"), clean(where)), view?.info.branch && h("span", null, icon("fork"), clean(view.info.branch)), (view?.info.model || armName(view?.arm)) && h("span", null, icon("chip"), clean(view.info.model || armName(view.arm)))),
     !canSteer() && h("p", null, "Choose a session from the list to watch it."),
@@ -447,6 +460,7 @@ function home(why = "") {
   view = null;
   current = null;
   composer.show("home");
+  goOn(false);
   review.show(null);
   transcript.clear();
   transcript.release();
@@ -460,7 +474,21 @@ function home(why = "") {
 
 // ---- What a person does
 
-/** Sends what was written, in a new session where none is open; it is shown at once. */
+/** Messages that wait until their session is there again. */
+const held = new Set();
+const comesBack = (session, isGone) => new Promise((done, failed) => held.add({ session, isGone, done, failed }));
+
+/** Goes on with messages of the session in view that wait; `isNew`: it was read anew. Those of others stay drafts. */
+function goOn(isNew) {
+  for (const it of [...held]) {
+    if (it.session !== current) it.failed(new Refused({ cause: "the message was not sent", remedy: "It is in the message box of its session." }));
+    else if (isNew || !it.isGone) it.done();
+    else continue;
+    held.delete(it);
+  }
+}
+
+/** Sends what was written, in a new session where none is open; it is shown at once, and waits while the server is away. */
 async function send(content) {
   written = -Infinity;
   if (!current) {
@@ -468,13 +496,28 @@ async function send(content) {
     await ask(session, { send: { content } });
     return;
   }
-  const back = transcript.echo(content);
-  try {
-    await say({ send: { content } });
-    banner();
-  } catch (error) {
-    back();
-    throw error;
+  const session = current;
+  let id = newId();
+  for (let tries = 1; ; tries++) {
+    const echo = transcript.echo(content);
+    try {
+      await ask(session, { send: { content } }, id);
+      // What was sent before may be in the conversation already.
+      if (tries > 1) echo.remove();
+      return banner();
+    } catch (error) {
+      const isGone = error.kind === "no_session";
+      if ((!isGone && error.kind !== "unreachable") || tries >= MAX_ATTEMPTS) {
+        echo.remove();
+        throw error;
+      }
+      // What was answered is done with; what was not answered is the same request still.
+      if (isGone) id = newId();
+      echo.says("Not sent yet: it is sent once the session is there again.");
+      const back = comesBack(session, isGone);
+      stream.again();
+      await back.finally(echo.remove);
+    }
   }
 }
 
@@ -486,6 +529,7 @@ async function locate(words) {
   for (let page = 0; page < MAX_PAGES && current === session; page++) {
     const found = [...byId("messages").children].findLast((it) => parts.every((part) => it.textContent.toLowerCase().includes(part)));
     if (found) {
+      mark(found, parts);
       found.scrollIntoView({ block: "center" });
       found.tabIndex = -1;
       return found.focus();
@@ -494,6 +538,22 @@ async function locate(words) {
     await earlier();
   }
   return toast("The place is not in the conversation any more.");
+}
+
+/** Marks words in the text of an element, where the browser can. */
+function mark(element, words) {
+  if (!globalThis.Highlight) return;
+  const ranges = [];
+  const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode.data.toLowerCase();
+    for (const word of words) {
+      for (let at = text.indexOf(word); at >= 0 && ranges.length < MAX_MARKS; at = text.indexOf(word, at + word.length)) {
+        ranges.push(new StaticRange({ startContainer: texts.currentNode, startOffset: at, endContainer: texts.currentNode, endOffset: at + word.length }));
+      }
+    }
+  }
+  CSS.highlights.set("found", new Highlight(...ranges));
 }
 
 /** What reads earlier messages now: whoever asks meanwhile waits for the same. */
@@ -505,7 +565,7 @@ async function readEarlier() {
   const { history } = await say({ history: { before: first, max: PAGE } });
   if (session !== current) return;
   first = history.first;
-  transcript.older(first, history.messages);
+  transcript.older(first, history.messages, notesOf(history));
   byId("earlier").hidden = first === 0;
 }
 
@@ -551,17 +611,23 @@ byId("search").addEventListener("submit", trying(async (event) => {
   event.preventDefault();
   const words = byId("words").value.trim();
   if (!words) return showHits(null);
-  const where = folder ?? hello?.folder;
-  const here = current ?? live.find((it) => it.folder === where)?.status.session ?? (canSteer() && (await ask(null, { open: { folder: where, interactive: true, detach: "keep" } })).opened.session);
+  return search(words, folder ?? hello?.folder);
+}));
+
+/** Searches what was said in a project; the others are offered below. */
+async function search(words, where) {
+  const here = (where === folder && current) || live.find((it) => it.folder === where)?.status.session || (canSteer() && (await anySession(where)));
   if (!here) throw new Refused({ cause: "open a session first", remedy: "Its project is searched." });
   const { hits } = await ask(here, { search: { words, max: MAX_HITS } });
-  return showHits(hits, words, trying(async (hit) => {
+  const chosen = trying(async (hit) => {
     sought = words;
     if (hit.session === current) { closeSide(); return locate(words); }
     if (live.some((it) => it.status.session === hit.session)) { closeSide(); return show(hit.session); }
     return openStored(where, hit.session);
-  }));
-}));
+  });
+  const others = [...new Set([...live.map((it) => it.folder), ...stored.keys()])].filter((it) => it !== where);
+  showHits(hits, { words, where, others, chosen, again: trying((other) => search(words, other)) });
+}
 
 const covered = () => [byId("transcript"), byId("dock"), byId("review"), ...byId("bar").querySelectorAll("button")];
 
@@ -587,7 +653,12 @@ byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
   (byId("composer").hidden ? byId("main") : byId("say")).focus();
 });
-addEventListener("popstate", () => { closeSide(); follow(); });
+addEventListener("popstate", () => {
+  closeSide();
+  const isSame = view && location.hash === "#/" + current;
+  if (isSame && review.isOpen) review.close(true, true);
+  else if (!isSame) follow();
+});
 document.addEventListener("visibilitychange", () => { if (!document.hidden) { news.delete(current); list(); stream?.wake(); } });
 
 function follow() {
@@ -617,7 +688,7 @@ async function begin() {
     () => (current ? [view ? { session: current, epoch: view.epoch, seq: view.seq } : { session: current }] : []),
     told,
     (connected) => {
-      if (connected) banner();
+      if (connected) { banner(); goOn(false); }
       else banner("The connection to the server is lost. The page goes on once it is back.");
     },
   );

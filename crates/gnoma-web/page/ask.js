@@ -2,7 +2,7 @@
 // answers as at the terminal, on buttons that never leave the screen and under the same keys.
 
 import { argumentList } from "./cards.js";
-import { diff, diffOfCall, parse } from "./diff.js";
+import { diff, wholeOf } from "./diff.js";
 import { byId, clean, fill, h, ticked } from "./dom.js";
 import { icon } from "./icons.js";
 import { markdown } from "./md.js";
@@ -14,7 +14,7 @@ const withoutMode = (reason) => reason.replace(/: mode [a-z_]+: /, ": ");
 /** Keys that come this soon after a question were meant for what was there before. */
 const READY_MS = 700;
 
-const TITLES = { bash: "Run this command?", "fs.edit": "Edit this file?", "fs.write": "Write this file?", "fs.read": "Read this?", "elf.spawn": "Start these elfs?" };
+const TITLES = { __proto__: null, bash: "Run this command?", "fs.edit": "Edit this file?", "fs.write": "Write this file?", "fs.read": "Read this?", "elf.spawn": "Start these elfs?" };
 
 const titleOf = ({ call }) => TITLES[call.name] ?? `Use ${clean(call.name.replace(".", ": "))}?`;
 
@@ -102,19 +102,18 @@ export class Questions {
   }
 
   #card(question, canAnswer) {
-    const { call, reason, preview, inquiry, during, notable, parts } = question;
+    const { call, reason, preview, inquiry, during, notable, parts, dangers } = question;
     // What an elf asks says so itself, and shows all of the elf's call.
     const isOfElf = Boolean(during) && call.name === "elf.spawn";
-    const { mode, list } = reasonsOf(withoutMode(reason), call);
-    const isBad = !inquiry && (list.some((it) => it.isBad) || notable?.length > 0);
+    const { mode, list } = reasonsOf(withoutMode(reason), call, dangers);
+    const isBad = !inquiry && (dangers?.length > 0 || notable?.length > 0);
     const title = inquiry ? "The model asks you a question" : isOfElf ? "An elf needs your approval" : titleOf(question);
     const head = h("header", null, icon(inquiry ? "ask" : isBad ? "alert" : inWords(call).icon), h("h2", { tabindex: "-1" }, title), h("span", { class: "which" }), mode && h("span", { class: "mode", title: "Permission mode" }, h("span", { class: "sr" }, "Permission mode: "), mode));
-    const whole = () => parse(diffOfCall(call) ?? "")[0] ?? null;
     const about = inquiry ? h("div", { class: "reason message", dir: "auto" }, markdown(reason)) : [
       isOfElf ? null : what(call, Boolean(preview)),
       named(notable),
       reasons(list),
-      preview ? diff(preview, { whole }) : null,
+      preview ? diff(preview, { whole: wholeOf(call) }) : null,
       parts?.length ? this.#parts(parts) : null,
     ];
     const status = h("p", { class: "note bad", role: "status" });

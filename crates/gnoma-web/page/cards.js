@@ -1,7 +1,7 @@
 // Tool calls in words, a line each: what was done, what came of it; behind it the result, and last the call as it was
 // written. Drawn only once somebody looks.
 
-import { diff, diffOfCall, parse, tally } from "./diff.js";
+import { diff, diffOfCall, parse, tally, wholeOf } from "./diff.js";
 import { clean, count, duration, h, short } from "./dom.js";
 import { icon } from "./icons.js";
 import { copyButton } from "./toast.js";
@@ -56,7 +56,8 @@ export class Card {
     this.#say("waits", this.#words.doing);
   }
 
-  get isOver() { return this.#result !== null; }
+  /** Whether its result is here; a note of its end comes without one. */
+  get isOver() { return this.#result !== null && this.#result.parts.length > 0; }
   /** Whether it only looked, so that it can stand with others in one line. */
   get isLook() { return this.#words.looks; }
   /** What it changed. */
@@ -99,8 +100,9 @@ export class Card {
     this.#live = null;
     const isNews = !this.isOver || diffText;
     this.#result = result;
-    // After a while only the call itself still says what it changed.
-    this.#diff = diffText ?? this.#diff ?? (result.is_error ? null : diffOfCall(this.call));
+    const text = result.parts.map((it) => it.text?.text ?? "").join("\n");
+    // After a while only the call and its result still say what it changed.
+    this.#diff = diffText ?? this.#diff ?? (result.is_error || !this.isOver ? null : diffOfCall(this.call, text));
     this.#ms = ms ?? this.#ms;
     this.#say(result.is_error ? "failed" : "done", this.#isDenied ? "Denied:" : result.is_error ? this.#words.failed : this.#words.done);
     const parts = [];
@@ -108,8 +110,7 @@ export class Card {
       const files = parse(this.#diff);
       parts.push(tally(files.reduce((all, it) => all + it.added, 0), files.reduce((all, it) => all + it.removed, 0)), " ");
     }
-    const text = result.parts.map((it) => it.text?.text ?? "").join("\n");
-    const came = result.is_error ? "" : outcome(this.call, text);
+    const came = result.is_error || !this.isOver ? "" : outcome(this.call, text);
     if (came) parts.push(came);
     if (this.#ms !== null && this.#ms >= SLOW_MS) parts.push(came ? ", " : "", duration(this.#ms));
     this.#tally.replaceChildren(...parts.flat());
@@ -124,7 +125,7 @@ export class Card {
     const { call } = this;
     if (call.name === "bash" && typeof call.arguments?.command === "string") shown.push(withCopy("$ " + call.arguments.command, call.arguments.command));
     if (call.name === "elf.spawn" && Array.isArray(call.arguments?.tasks)) shown.push(this.#elfs(call.arguments.tasks));
-    if (this.#diff) shown.push(diff(this.#diff));
+    if (this.#diff) shown.push(diff(this.#diff, { whole: wholeOf(call) }));
     for (const part of this.#result?.parts ?? []) {
       // Where a diff shows it, the words around it add nothing.
       if (part.text && !(this.#diff && !this.#result.is_error)) shown.push(h("div", { class: "output" }, withCopy(part.text.text), this.#rest(part.text.text)));

@@ -62,9 +62,12 @@ export class Composer {
   /** The session that is written to: its draft comes, the other one's stays where it was written. */
   show(session) {
     if (session === this.#session) return;
+    // Pictures and files stay with their session as long as the page is open.
+    if (this.#attached.length) this.#aside.set(this.#session, this.#attached);
+    else this.#aside.delete(this.#session);
     this.#session = session;
+    this.#attached = this.#aside.get(session) ?? [];
     this.#field.value = session ? this.#drafts.get(session) ?? memory.get("draft-" + session) ?? "" : "";
-    this.#attached = [];
     this.#files = null;
     this.#past = -1;
     this.#close();
@@ -97,6 +100,8 @@ export class Composer {
 
   /** Drafts of sessions of which nothing may be stored. */
   #drafts = new Map();
+  /** What is attached to drafts of sessions out of view. */
+  #aside = new Map();
 
   #changed() {
     this.#grow();
@@ -134,7 +139,7 @@ export class Composer {
       }
       return;
     }
-    const words = [text.trim() ? text : "", ...attached.filter((it) => it.text).map((it) => `\`${it.name}\`:\n\`\`\`\n${it.text}\n\`\`\``)].filter(Boolean).join("\n\n");
+    const words = [text.trim() ? text : "", ...attached.filter((it) => it.text).map((it) => `\`${it.name}\`:\n${fenced(it.text)}`)].filter(Boolean).join("\n\n");
     const content = [...(words ? [{ text: { text: words } }] : []), ...attached.filter((it) => it.image).map((it) => ({ image: it.image }))];
     if (!content.length) return;
     const session = this.#session;
@@ -152,7 +157,7 @@ export class Composer {
         this.prepend(text);
         this.#attached = [...attached, ...this.#attached];
         this.#drawAttached();
-      }
+      } else if (attached.length) this.#aside.set(session, attached);
       this.#app.complain(error);
     }
   }
@@ -312,9 +317,17 @@ async function asPicture(file) {
   return { name: file.name || "picture", image: { mime: blob.type, base64: await encode(blob) } };
 }
 
+/** A text in a fence that is longer than any that it has. @param {string} text */
+export function fenced(text) {
+  const longest = (text.match(/`{3,}/g) ?? []).reduce((most, it) => Math.max(most, it.length), 2);
+  const fence = "`".repeat(longest + 1);
+  return `${fence}\n${text}\n${fence}`;
+}
+
 async function asWords(file) {
   if (file.size > MAX_TEXT_FILE_BYTES) throw new Error(`only text files up to ${MAX_TEXT_FILE_BYTES >> 10} KB can be attached; name it with @ instead.`);
   const text = await file.text();
   if (text.includes("\0") || text.includes("\ufffd")) throw new Error("it is no text; only pictures and text files can be attached.");
+  if (!text.trim()) throw new Error("it is empty.");
   return { name: file.name || "file", text: text.trimEnd() };
 }

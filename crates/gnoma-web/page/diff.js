@@ -20,7 +20,7 @@ const MAX_MARKED = 400;
 const MIN_SHARE = 0.4;
 
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
-const CUT = /^\[(\d+) more diff lines\]$/;
+const CUT = /^\[(\d+) more diff lines: \+(\d+) -(\d+)\]$/;
 const BINARY = /^Binary or large files (?:a\/(.*)|\/dev\/null) and (?:b\/(.*)|\/dev\/null) differ$/;
 
 const cleanLine = (line) => clean(line.replace(/\r$/, "")).replace(/\n/g, "␍");
@@ -38,6 +38,13 @@ export function parse(text) {
   const row = (kind, a, b, words) => (file ?? begin()).rows.push({ kind, before: a, after: b, text: words });
   const raw = text.replace(/\n$/, "").split("\n");
   const lines = raw.map(cleanLine);
+  // Lines that did not come are counted, too.
+  const cutOff = ([, all, added, removed]) => {
+    file ??= begin();
+    file.cut = +all;
+    file.added += +added;
+    file.removed += +removed;
+  };
   const extend = (place) => { const last = file?.hunks.at(-1); if (last) last.to = place + 1; };
   for (const [place, line] of lines.entries()) {
     const hunk = HUNK.exec(line);
@@ -45,7 +52,7 @@ export function parse(text) {
     if (left > 0 || right > 0) {
       const cut = CUT.exec(line);
       if (cut) {
-        (file ?? begin()).cut = +cut[1];
+        cutOff(cut);
         file.hunks.pop();
         [left, right] = [0, 0];
         continue;
@@ -76,7 +83,7 @@ export function parse(text) {
       file.path = afterSlash(name === "/dev/null" ? file.from : name);
       if (name !== "/dev/null") file.name = afterSlash(raw[place].slice(4));
       file.state = name === "/dev/null" ? "deleted" : file.from === "/dev/null" ? "new" : "";
-    } else if (cut) (file ?? begin()).cut = +cut[1];
+    } else if (cut) cutOff(cut);
     else if (line.startsWith("\\")) { row("note", 0, 0, line.slice(2)); extend(place); }
     else if (/^(index |new file|deleted file|similarity |old mode|new mode|rename )/.test(line)) continue;
     else if (BINARY.test(line)) {
@@ -115,12 +122,16 @@ function compare(a, b) {
   return out;
 }
 
-/** A diff of what a call replaces, where the one that was told is no longer known. @param {any} call @returns {string | null} */
-export function diffOfCall(call) {
+/** A diff of what a call replaces, where the one that was told is no longer known: by its result, else by its arguments. @param {any} call @param {string} [result] @returns {string | null} */
+export function diffOfCall(call, result = "") {
   const { path, file_path: other, old_string: old, new_string: next, content } = call.arguments ?? {};
   const name = path ?? other;
   if (typeof name !== "string") return null;
   const lines = (text) => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
+  const hunks = call.name === "fs.edit" ? /^@@ -\d/m.exec(result)?.index : undefined;
+  if (hunks !== undefined && !/^\[\d+ more diff lines\]$/m.test(result)) {
+    return `--- ${result.startsWith("@@ -0,0 ", hunks) ? "/dev/null" : "a/" + name}\n+++ b/${name}\n${result.slice(hunks)}\n`;
+  }
   if (call.name === "fs.edit" && typeof old === "string" && typeof next === "string") {
     const [a, b] = [lines(old), lines(next)];
     const body = compare(a, b);
@@ -132,6 +143,9 @@ export function diffOfCall(call) {
   }
   return null;
 }
+
+/** Gives all that a call writes, where its diff was cut. @param {any} call */
+export const wholeOf = (call) => () => parse(diffOfCall(call) ?? "")[0] ?? null;
 
 /** Where two lines begin and end to differ, at borders of words. */
 function marks(a, b) {
@@ -189,7 +203,7 @@ function line(row, language, numbers) {
   if (row.kind === "tool") return row.make();
   const [sign, word] = SIGNS[row.kind];
   const number = (it) => h("span", { class: "number", "aria-hidden": "true" }, it || "");
-  return h("div", { class: "line " + row.kind, "data-line": row.after || undefined }, numbers.map((side) => number(row[side])),
+  return h("div", { class: "line " + row.kind, "data-line": row.after || row.before || undefined, "data-gone": row.kind === "removed" }, numbers.map((side) => number(row[side])),
     h("span", { class: "sign", "aria-hidden": "true" }, sign), word && h("span", { class: "sr" }, word + " "), h("span", { class: "text" }, row.text ? code(row, language) : " "));
 }
 
@@ -276,8 +290,14 @@ export function fileElement(file, { isSplit = false, isOpen = true, isOnly = fal
     }
     if (file.cut) {
       const all = whole?.();
-      const note = h("p", { class: "note" }, `${count(file.cut, "more line")} of this diff did not come with the question.`);
-      const more = all && h("button", { type: "button", class: "more", onclick: () => { note.remove(); drawInSteps(more, all.rows, language, false); } }, `Show all ${count(all.rows.length, "line")} that would be written`);
+      const note = h("p", { class: "note" }, `${count(file.cut, "more line")} of this diff did not come along.`);
+      const show = () => {
+        // A new file is nothing but what is written; of another one the beginning of the diff stays, and says what goes.
+        if (file.state === "new") box.replaceChildren(more);
+        else note.textContent = "The diff ends here. All that is written:";
+        drawInSteps(more, all.rows, language, isSplit);
+      };
+      const more = all && h("button", { type: "button", class: "more", onclick: show }, `Show all ${count(all.rows.length, "line")} that are written`);
       box.append(note, ...(more ? [more] : []));
     }
   };

@@ -100,7 +100,7 @@ function emptyTurn(at) {
 }
 
 /** Other words for where a step of a plan stands. */
-const STATUSES = { in_progress: "active", completed: "done" };
+const STATUSES = { __proto__: null, in_progress: "active", completed: "done" };
 
 /** The questions that wait for a person: of the turn, and of elfs that go on without one. */
 export const questionsOf = (view) => [...(view?.turn?.questions ?? []), ...(view?.asked ?? [])];
@@ -178,6 +178,7 @@ function question(event) {
   if (event.during != null) asked.during = event.during;
   if (event.parts?.length) asked.parts = event.parts;
   if (event.notable?.length) asked.notable = event.notable;
+  if (event.dangers?.length) asked.dangers = event.dangers;
   return asked;
 }
 

@@ -62,12 +62,16 @@ export async function enter() {
   return response.json();
 }
 
+/** The id of a request that may have to be sent again. */
+export const newId = () => nextId++;
+
 /**
- * Asks something. A request that got lost is sent again under its id, and has one effect.
- * @param {string | null} session @param {string | object} request
+ * Asks something. A request that got lost is sent again under its id, and has one effect. Fails with the kind
+ * `unreachable` where no answer comes for some seconds.
+ * @param {string | null} session @param {string | object} request @param {number} [id]
  */
-export async function ask(session, request) {
-  const message = JSON.stringify({ id: nextId++, ...(session ? { session } : {}), request });
+export async function ask(session, request, id = newId()) {
+  const message = JSON.stringify({ id, ...(session ? { session } : {}), request });
   for (let attempt = 0; ; attempt++) {
     let response;
     try {
@@ -75,7 +79,7 @@ export async function ask(session, request) {
         method: "POST", body: message, headers: headers({ "Content-Type": "application/json", "Gnoma-Client": client }),
       });
     } catch {
-      if (attempt >= 4) throw new Refused({ cause: "the server cannot be reached", remedy: "It is tried again." });
+      if (attempt >= 4) throw new Refused({ kind: "unreachable", cause: "the server cannot be reached", remedy: "Do it again once the page is connected." });
       await wait(MIN_WAIT_MS * 2 ** attempt);
       continue;
     }

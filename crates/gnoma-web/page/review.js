@@ -8,12 +8,14 @@ import { toast } from "./toast.js";
 
 /** Windows from which on two columns are the first choice. */
 const WIDE = 1700;
+/** Windows from which on it stands beside the conversation. */
+const BESIDE = 1100;
 
 const SINCE = [["turn", "Last turn that changed files"], ["start", "Start of the session"], ["commit", "Last commit"]];
 
 export class Review {
   #box = byId("review"); #button = byId("open-review");
-  #app; #session = null; #since = "turn"; #seen = new Set(); #text = null; #about = ""; #body = null; #undo = 0;
+  #app; #session = null; #since = "turn"; #seen = new Set(); #text = null; #about = ""; #body = null; #undo = 0; #isEntry = false;
 
   /** `app` has: changes(since), revert(since, path, hunk), redo(), comment(text), canSteer(), complain(error). */
   constructor(app) {
@@ -37,16 +39,24 @@ export class Review {
     this.#seen.clear();
     this.#text = null;
     this.#undo = 0;
-    if (this.isOpen) this.close(false);
+    if (this.isOpen) this.close(false, true);
   }
 
-  close(isFocused = true) {
+  /** `isBack`: the browser has gone back already. */
+  close(isFocused = true, isBack = false) {
     this.#box.hidden = true;
     this.#button.setAttribute("aria-expanded", "false");
+    if (this.#isEntry && !isBack) history.back();
+    this.#isEntry = false;
     if (isFocused) this.#button.focus();
   }
 
   async open() {
+    // Where it covers the page, Back closes it.
+    if (!this.isOpen && innerWidth < BESIDE) {
+      history.pushState(null, "");
+      this.#isEntry = true;
+    }
     this.#box.hidden = false;
     this.#button.setAttribute("aria-expanded", "true");
     this.#frame();
@@ -54,13 +64,13 @@ export class Review {
     await this.refresh();
   }
 
-  get #isSplit() { return (memory.get("diff") ?? (innerWidth >= WIDE ? "split" : "one")) === "split" && innerWidth >= 1100; }
+  get #isSplit() { return (memory.get("diff") ?? (innerWidth >= WIDE ? "split" : "one")) === "split" && innerWidth >= BESIDE; }
 
   #frame() {
     const since = h("select", { "aria-label": "Changes since", onchange: () => { this.#since = since.value; this.refresh(); } }, SINCE.map(([value, text]) => h("option", { value, selected: value === this.#since }, text)));
     const split = iconButton("split", { name: "Two columns", "aria-pressed": String(this.#isSplit), onclick: () => { memory.set("diff", this.#isSplit ? "one" : "split"); split.setAttribute("aria-pressed", String(this.#isSplit)); this.#draw(); } });
     this.#body = h("div", { class: "review-body", tabindex: "0", role: "region", "aria-label": "Changed files and lines" });
-    fill(this.#box, h("div", { class: "review-head" }, h("h2", { id: "review-title", tabindex: "-1" }, "Changes"), since, h("span", { id: "review-undo" }), innerWidth >= 1100 && split, iconButton("close", { name: "Close the changes", onclick: () => this.close() })), this.#body);
+    fill(this.#box, h("div", { class: "review-head" }, h("h2", { id: "review-title", tabindex: "-1" }, "Changes"), since, h("span", { id: "review-undo" }), innerWidth >= BESIDE && split, iconButton("close", { name: "Close the changes", onclick: () => this.close() })), this.#body);
   }
 
   /** After a turn or a rewind, redo no longer brings back a revert. */
@@ -136,7 +146,7 @@ export class Review {
         lines.classList.add("commentable");
         lines.addEventListener("click", (event) => {
           const line = event.target.closest?.(".number") && event.target.closest(".line[data-line]");
-          if (line) this.#comment(file, +line.dataset.line, line);
+          if (line) this.#comment(file, +line.dataset.line, line, { isGone: line.dataset.gone !== undefined });
         });
       }
       return lines;
@@ -163,7 +173,7 @@ export class Review {
       tick.checked = this.#seen.has(key);
       const go = () => { elements[place].open = true; elements[place].scrollIntoView({ block: "start" }); elements[place].querySelector("summary")?.focus({ preventScroll: true }); };
       const item = h("li", { class: tick.checked ? "done" : "" }, tick, h("button", { type: "button", class: "plain", onclick: go }, h("span", { class: "path" }, baseName(name)), h("span", { class: "gap" }), h("span", null, tally(file.added, file.removed))),
-        this.#app.canSteer() && iconButton("note", { name: `Comment on a line of ${name}`, onclick: () => { elements[place].open = true; this.#comment(file, file.rows.find((it) => it.kind === "added")?.after ?? 1, elements[place].querySelector(".diff-lines") ?? elements[place].lastElementChild, true); } }),
+        this.#app.canSteer() && iconButton("note", { name: `Comment on a line of ${name}`, onclick: () => { elements[place].open = true; this.#comment(file, file.rows.find((it) => it.kind === "added")?.after ?? 1, elements[place].querySelector(".diff-lines") ?? elements[place].lastElementChild, { isFirst: true }); } }),
         this.#app.canSteer() && file.name && this.#revertButton(file, name));
       return [heading, item];
     }));
@@ -174,8 +184,8 @@ export class Review {
     return button;
   }
 
-  /** A comment on a line; it becomes a part of the next message. */
-  #comment(file, line, element, isFirst = false) {
+  /** A comment on a line, or on one that is gone; it becomes a part of the next message. */
+  #comment(file, line, element, { isFirst = false, isGone = false } = {}) {
     this.#body.querySelector(".comment")?.remove();
     const words = h("textarea", { rows: "2", "aria-label": "Comment", placeholder: "What about this line? It goes into your message.", dir: "auto" });
     const number = h("input", { type: "number", min: "1", value: String(line), "aria-label": "Line" });
@@ -183,9 +193,9 @@ export class Review {
       event.preventDefault();
       if (!words.value.trim()) return words.focus();
       const at = +number.value || line;
-      const code = file.rows.find((it) => it.after === at)?.text;
+      const code = file.rows.find((it) => (isGone ? it.kind === "removed" && it.before === at : it.after === at))?.text;
       form.remove();
-      this.#app.comment(`\`${file.path}:${at}\`${code === undefined ? "" : `\n> ${short(code.trim(), 200)}\n`}\n${words.value.trim()}`);
+      this.#app.comment(`\`${file.path}:${at}\`${isGone ? ", a removed line" : ""}${code === undefined ? "" : `\n> ${short(code.trim(), 200)}\n`}\n${words.value.trim()}`);
       toast("The comment is in your message.");
     };
     const form = h("form", { class: "comment", onsubmit: add, onkeydown: (event) => { if (event.key === "Escape") { event.preventDefault(); form.remove(); } } },

@@ -159,11 +159,16 @@ export function showElfs(live, session, chosen, { isPrivate, opened }) {
     h("ul", null, ended.map(([, , id, title]) => h("li", null, entry({ id, state: "saved", title, note: "done", onclick: () => opened(id) }))))));
 }
 
-/** What a search found, a session each. */
-export function showHits(hits, words, chosen) {
+/** Projects that a search offers besides the one that it looked in. */
+const MAX_OTHERS = 6;
+
+/** What a search found, a session each. `about` has: words, where, others (folders), chosen(hit), again(folder). */
+export function showHits(hits, about) {
   const bySession = new Map();
   for (const hit of hits ?? []) bySession.set(hit.session, [...(bySession.get(hit.session) ?? []), hit]);
-  fill(byId("hits"), hits === null ? null : [h("h2", null, h("span", { class: "name" }, bySession.size ? `Found in ${count(bySession.size, "session")}` : "Nothing found"), iconButton("close", { name: "Close the results", onclick: () => { showHits(null); byId("words").focus(); } })),
-    h("ul", null, [...bySession].map(([id, some]) => h("li", null, h("button", { type: "button", class: "entry", onclick: () => chosen(some[0], words) },
-      h("span", { class: "words" }, h("span", { class: "what" }, short(clean(some[0].title), 80)), h("small", null, short(clean(some[0].snippet), 160)), some.length > 1 && h("small", null, count(some.length, "place")))))))]);
+  const project = hits && clean(baseName(about.where));
+  fill(byId("hits"), hits === null ? null : [h("h2", { title: clean(about.where) }, h("span", { class: "name" }, bySession.size ? `Found in ${count(bySession.size, "session")} of ${project}` : `Nothing found in ${project}`), iconButton("close", { name: "Close the results", onclick: () => { showHits(null); byId("words").focus(); } })),
+    h("ul", null, [...bySession].map(([id, some]) => h("li", null, h("button", { type: "button", class: "entry", onclick: () => about.chosen(some[0]) },
+      h("span", { class: "words" }, h("span", { class: "what" }, short(clean(some[0].title), 80)), h("small", null, short(clean(some[0].snippet), 160)), some.length > 1 && h("small", null, count(some.length, "place"))))))),
+    about.others.slice(0, MAX_OTHERS).map((it) => h("button", { type: "button", class: "quiet", title: clean(it), onclick: () => about.again(it) }, `Search in ${clean(baseName(it))}`))]);
 }

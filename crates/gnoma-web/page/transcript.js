@@ -83,13 +83,13 @@ export class Transcript {
     this.#follows = true;
   }
 
-  /** Shows at once what is on its way; gives how to take it back. */
+  /** Shows at once what is on its way; gives how to say more about it, and how to take it back. */
   echo(content) {
     const text = content.map((it) => it.text?.text ?? "").join("\n");
     const element = h("div", { class: "message user pending", "data-text": text }, h("div", { class: "bubble" }, content.map((it) => (it.image ? picture(it.image, "Picture that you send") : h("p", { class: "said", dir: "auto" }, clean(it.text.text))))), h("p", { class: "note" }, "Sending …"));
     byId("echo").append(element);
     this.toEnd();
-    return () => element.remove();
+    return { says: (words) => { element.lastElementChild.textContent = words; }, remove: () => element.remove() };
   }
 
   /** What was on its way has arrived, or waits in the queue. */
@@ -158,13 +158,21 @@ export class Transcript {
     const ops = this.#ops;
     this.#ops = [];
     const since = performance.now();
-    for (const op of ops) this.#do(op);
+    for (const op of ops) this.#attempt(() => this.#do(op));
     const until = performance.now() + FRAME_MS;
-    for (const it of this.#dirty) if (it.draw(until) ?? true) this.#dirty.delete(it);
+    for (const it of this.#dirty) if (this.#attempt(() => it.draw(until)) ?? true) this.#dirty.delete(it);
     if (this.#follows) this.#scroller.scrollTop = this.#scroller.scrollHeight;
     const took = performance.now() - since;
     this.#next = since + Math.max(this.#dirty.size ? 0 : PAUSE_MS, took * (1 + REST));
     if (this.#dirty.size) this.#schedule();
+  }
+
+  /** Draws one thing: what cannot be drawn costs a line, and nothing that comes after it. */
+  #attempt(draw) {
+    try { return draw(); } catch (error) {
+      console.error(error);
+      this.#messages.append(h("p", { class: "note warning" }, `A part of the conversation cannot be shown here: ${sentence(clean(String(error.message)))}`));
+    }
   }
 
   #do({ kind, event, pieces, at, started }) {
@@ -203,10 +211,7 @@ export class Transcript {
         this.#beginAnswer();
         this.#note(kind, event, at, started);
         break;
-      case "appended":
-        this.#retry = null;
-        this.#appended(event);
-        break;
+      case "appended": this.#appended(event); break;
       case "tool_started": this.#card(event.call)?.starts(); break;
       case "tool_progress": this.#cards.get(event.call)?.progress(event.all); break;
       case "tool_ended": this.#ended(event); break;
@@ -333,6 +338,7 @@ export class Transcript {
       if (words) this.prompts = [...this.prompts, words].slice(-MAX_PROMPTS);
     }
     if (message.role === "assistant") {
+      this.#endRetry();
       this.#turn.isOver = false;
       this.#turn.calls = message.content.some((it) => it.tool_call);
       if (words.trim()) this.#turn.answer = words;
@@ -361,6 +367,12 @@ export class Transcript {
     }
     flush();
     return parts;
+  }
+
+  /** An answer has come, or none will: that it was tried again is no longer of interest. */
+  #endRetry() {
+    this.#retry?.remove();
+    this.#retry = null;
   }
 
   /** What the person said, as wide as its text, with what can be done from there. */
@@ -393,36 +405,40 @@ export class Transcript {
     // Cards of later calls keep their ids: those of older ones must not take their places.
     const later = new Map(this.#cards);
     const box = document.createDocumentFragment();
-    const [own, turn, prompts] = [this.#messages, this.#turn, this.prompts];
+    const [own, turn, prompts, retry] = [this.#messages, this.#turn, this.prompts, this.#retry];
     // The newest page ends where what comes goes on; an older one ends before another turn.
     const isNewest = !own.hasChildNodes();
     this.#messages = box;
     this.#turn = newTurn();
+    this.#retry = null;
     this.prompts = [];
     messages.forEach((message, place) => {
-      this.#put(this.#message(message));
-      for (const { kind, event, at_ms } of notes.get(first + place) ?? []) {
-        if (kind === "tool_ended") {
-          const card = this.#cards.get(event.call.id);
-          if (card) { card.ends(event.result, event.diff ?? null, event.duration_ms); this.#count(card); }
-        } else if (kind === "permission_decided" && !event.allowed) this.#cards.get(event.call)?.denied();
-        else if (kind === "round_started") {
-          this.#turn.arm = event.arm;
-          this.#turn.since ??= at_ms;
-        }
-        else if (kind === "cost") this.#turn.micro_usd = event.turn_micro_usd;
-        else this.#note(kind, event, at_ms, this.#turn.since);
-      }
+      this.#attempt(() => this.#put(this.#message(message)));
+      for (const note of notes.get(first + place) ?? []) this.#attempt(() => this.#remind(note));
     });
     if (!isNewest && !this.#turn.isOver && !this.#turn.calls && own.firstElementChild?.matches(".message.user")) this.#put([this.#footer()]);
     if (isNewest && isIdle && !this.#turn.isOver && !this.#turn.calls) this.#put([this.#footer()]);
     this.#messages = own;
-    if (!isNewest) this.#turn = turn;
+    if (!isNewest) [this.#turn, this.#retry] = [turn, retry];
     this.prompts = [...this.prompts, ...prompts].slice(-MAX_PROMPTS);
     for (const [id, card] of later) this.#cards.set(id, card);
     own.prepend(box);
     if (this.#follows) this.toEnd();
     else this.#scroller.scrollTop = this.#scroller.scrollHeight - before;
+  }
+
+  /** What is known of a message beside its words. */
+  #remind({ kind, event, at_ms }) {
+    if (kind === "tool_ended") {
+      const card = this.#cards.get(event.call.id);
+      if (card) { card.ends(event.result, event.diff ?? null, event.duration_ms); this.#count(card); }
+    } else if (kind === "permission_decided") {
+      if (!event.allowed) this.#cards.get(event.call)?.denied();
+    } else if (kind === "round_started") {
+      this.#turn.arm = event.arm;
+      this.#turn.since ??= at_ms;
+    } else if (kind === "cost") this.#turn.micro_usd = event.turn_micro_usd;
+    else this.#note(kind, event, at_ms, this.#turn.since);
   }
 
   #note(kind, event, at, started) {
@@ -437,7 +453,7 @@ export class Transcript {
       case "arm_changed": add("warning", `${armName(event.from)} was replaced by ${armName(event.to)}: ${clean(event.why)}`); break;
       case "retrying": {
         // One line for all attempts of a call.
-        this.#retry?.remove();
+        this.#endRetry();
         this.#retry = add("warning", `${sentence(clean(event.error.message))} `);
         countDown(this.#retry, event.wait_ms, event.attempt);
         break;
@@ -450,7 +466,9 @@ export class Transcript {
       case "compacted":
         this.#messages.append(h("details", { class: "note" }, h("summary", null, `${event.messages} messages were replaced by a summary`), markdown(event.summary)));
         break;
+      case "uncompacted": add("", event.summary ? "A compaction was undone; the summary before it counts again." : "The compaction was undone; the model gets the whole conversation again."); break;
       case "turn_ended": {
+        this.#endRetry();
         const told = ending(event.outcome);
         this.#messages.append(this.#footer([at && started ? duration(at - started) : "", `${tokens(event.usage.output)} tokens written`], clean(told)));
         break;

@@ -1,8 +1,10 @@
-// What things are called for people.
+// What things are called for people. Tables whose keys come from models or servers have no prototype: a tool may be named
+// `constructor`.
 
 import { firstLine, short } from "./dom.js";
 
 export const MODES = {
+  __proto__: null,
   default: "Ask before everything",
   accept_edits: "Edit without asking",
   auto: "Read without asking",
@@ -16,6 +18,7 @@ export const CHOSEN_HERE = ["auto", "default", "accept_edits", "plan", "deny"];
 
 /** Settings that are safe to change here: what they are, and their values where there are few. */
 export const SETTINGS = {
+  __proto__: null,
   "provider.thinking": ["How much models think: off, adaptive, or a number of tokens"],
   "provider.effort": ["How hard models think", ["none", "low", "medium", "high"]],
   "provider.temperature": ["Sampling temperature, 0 to 2"],
@@ -30,7 +33,7 @@ export const THINKING = [
 ];
 
 /** Where a step of a plan stands: its icon, and the word for it. */
-export const STEPS = { done: ["check", "done"], active: ["right", "under way"], pending: ["more", "not begun"] };
+export const STEPS = { __proto__: null, done: ["check", "done"], active: ["right", "under way"], pending: ["more", "not begun"] };
 
 /** Arguments that say by themselves what a call does, the most telling first. */
 const TELLING = ["command", "pattern", "path", "file_path", "url", "query", "prompt", "task", "question", "name"];
@@ -49,6 +52,7 @@ export function argumentsOf(call) {
 
 /** Tools in words: the icon, what is done and what is being done; `looks` are those that change nothing and come in rows. */
 const TOOLS = {
+  __proto__: null,
   "fs.read": ["file", "Read", "Reading", true],
   "fs.ls": ["folder", "Listed", "Listing", true],
   "fs.glob": ["search", "Looked for", "Looking for", true],
@@ -64,7 +68,7 @@ const TOOLS = {
 };
 
 /** How the line of a call that failed begins. */
-const FAILED = { "fs.read": "Could not read", "fs.ls": "Could not list", "fs.glob": "Could not look for", "fs.grep": "Could not search", "fs.edit": "Did not edit", "fs.write": "Did not write", bash: "Failed:", "elf.spawn": "Elfs failed:" };
+const FAILED = { __proto__: null, "fs.read": "Could not read", "fs.ls": "Could not list", "fs.glob": "Could not look for", "fs.grep": "Could not search", "fs.edit": "Did not edit", "fs.write": "Did not write", bash: "Failed:", "elf.spawn": "Elfs failed:" };
 
 /** The tool of the model's plan: it is shown above the message box, and needs no card. */
 export const PLAN = "plan";
@@ -112,26 +116,32 @@ export function looksInWords(calls) {
   return parts.map(([word, number]) => `${number} ${number === 1 ? word : word === "search" ? "searches" : word + "s"}`).join(", ");
 }
 
-/** Reasons that say something is lost, sent, or not what it seems: those are said in red. */
-const BAD = /\b(delet|remov|destroy|overwrit|eras|truncat|wip)\w*|\b(send|sends|upload\w*|network|internet|download\w*)\b|\boutside\b|\b(mislead\w*|invisible|hidden|unseen|looks like|pretend\w*|not what)\b|\b(secret|credential|password|token|private key)s?\b|another user|always needs approval|runs text as commands|cannot be (known|read)|every later|decides what/i;
-
-/** The reasons of a question one by one, the worst first as they come, with the mode that asks. */
-export function reasonsOf(reason, call) {
-  const found = /^mode ([a-z_]+): /.exec(reason);
-  const rest = found ? reason.slice(found[0].length) : reason;
-  const command = typeof call?.arguments?.command === "string" ? call.arguments.command.trim() : null;
+/** A reason in its parts: what stands between backticks is a command or a name, and stays whole. */
+function partsOf(reason) {
   const parts = [];
   let quoted = false;
   let from = 0;
-  for (let at = 0; at < rest.length; at++) {
-    if (rest[at] === "`") quoted = !quoted;
-    else if (!quoted && rest.startsWith("; ", at)) { parts.push(rest.slice(from, at)); from = at + 2; }
+  for (let at = 0; at < reason.length; at++) {
+    if (reason[at] === "`") quoted = !quoted;
+    else if (!quoted && reason.startsWith("; ", at)) { parts.push(reason.slice(from, at)); from = at + 2; }
   }
-  parts.push(rest.slice(from));
-  const list = parts.map((it) => it.trim()).filter(Boolean).map((text) => {
+  parts.push(reason.slice(from));
+  return parts.map((it) => it.trim()).filter(Boolean);
+}
+
+/**
+ * The reasons of a question one by one, the worst first as they come, with the mode that asks. `dangers` are what the
+ * server names of them as lost, sent, or not what it seems: those are said in red.
+ */
+export function reasonsOf(reason, call, dangers = []) {
+  const found = /^mode ([a-z_]+): /.exec(reason);
+  const rest = found ? reason.slice(found[0].length) : reason;
+  const command = typeof call?.arguments?.command === "string" ? call.arguments.command.trim() : null;
+  const bad = dangers.flatMap(partsOf);
+  const list = partsOf(rest).map((text) => {
     // The command is above: it is not said again.
     const words = command && text.startsWith("`" + command + "`") ? "it" + text.slice(command.length + 2) : text;
-    return { text: words[0].toUpperCase() + words.slice(1), isBad: BAD.test(words.replace(/`[^`]*`/g, "")) };
+    return { text: words[0].toUpperCase() + words.slice(1), isBad: bad.some((it) => text.includes(it)) };
   });
   return { mode: found ? MODES[found[1]] ?? found[1] : "", list };
 }

@@ -1,7 +1,7 @@
 //! Who is let in. Pure.
 //!
-//! One token opens everything, another one, derived from it, lets people watch. A program shows its token
-//! with every request (`Authorization: Bearer`). A browser shows it once, as it stands in the fragment of
+//! One token opens everything; of those derived from it, one lets people watch, and each device may have one of its
+//! own. A program shows its token with every request (`Authorization: Bearer`). A browser shows it once, as it stands in the fragment of
 //! the link, and gets two things for it: a cookie that no script can read, and a key that the page
 //! sends along and that no other origin can read. Both are needed: browsers send the cookie of a host to all
 //! of its ports, so that any server on this machine may see it.
@@ -81,6 +81,18 @@ impl Token {
         self.derive_token("watch")
     }
 
+    /// The token of one device, which can be revoked alone. Another `mark` gives another token.
+    #[must_use]
+    pub fn for_device(&self, mark: &str) -> Self {
+        self.derive_token(&format!("device {mark}"))
+    }
+
+    /// Returns this token, which allows everything, and the one that only lets people watch.
+    #[must_use]
+    pub fn with_watching(&self) -> Vec<(Rights, Self)> {
+        vec![(Rights::Steer, self.clone()), (Rights::Watch, self.for_watching())]
+    }
+
     /// Another token that follows from this one, and from which this one does not.
     fn derive_token(&self, purpose: &str) -> Self {
         let mut hash = Sha256::new();
@@ -141,11 +153,11 @@ impl AccessTokens {
     }
 }
 
-/// The source of the token.
+/// The source of the tokens.
 pub trait TokenSource: Send + Sync + 'static {
-    /// The token as it is now; where there is none any more, nobody is let in. It is asked for at each
-    /// authentication, so that it has to be cheap.
-    fn current_token(&self) -> Option<Token>;
+    /// The tokens as they are now, with what each allows; where there are none any more, nobody is let in. They are
+    /// asked for at each authentication, so that it has to be cheap.
+    fn current_tokens(&self) -> Vec<(Rights, Token)>;
 }
 
 impl fmt::Debug for dyn TokenSource {
@@ -156,28 +168,27 @@ impl fmt::Debug for dyn TokenSource {
 
 /// One that stays the same.
 impl TokenSource for Token {
-    fn current_token(&self) -> Option<Token> {
-        Some(self.clone())
+    fn current_tokens(&self) -> Vec<(Rights, Token)> {
+        self.with_watching()
     }
 }
 
-/// The credentials that follow from one token.
+/// The credentials that follow from the tokens.
 #[derive(Debug)]
 struct Keys {
-    token: Option<Token>,
+    tokens: Vec<(Rights, Token)>,
     passes: Vec<AccessTokens>,
 }
 
 impl Keys {
-    fn new(token: Option<Token>) -> Self {
-        let pass = |token: &Token| {
-            let watching = token.for_watching();
-            vec![
-                AccessTokens::new(Rights::Steer, token.clone()),
-                AccessTokens::new(Rights::Watch, watching),
-            ]
-        };
-        Self { passes: token.as_ref().map(pass).unwrap_or_default(), token }
+    fn new(tokens: Vec<(Rights, Token)>) -> Self {
+        let pass = |(rights, token): &(Rights, Token)| AccessTokens::new(*rights, token.clone());
+        Self { passes: tokens.iter().map(pass).collect(), tokens }
+    }
+
+    /// Reports whether a client that has shown this token with these rights would get access.
+    fn admits(&self, client: &(Rights, Token)) -> bool {
+        self.tokens.contains(client)
     }
 }
 
@@ -206,25 +217,28 @@ pub struct Access {
     cookie_name: String,
 }
 
-/// Somebody who was let in, as long as the token is the same.
+/// Somebody who was let in, as long as the token that was shown is valid.
 #[derive(Debug)]
 pub(crate) struct AuthorizedClient {
-    /// The rights of the client.
-    pub(crate) rights: Rights,
     access: Arc<Access>,
-    keys: Arc<Keys>,
+    shown: (Rights, Token),
 }
 
 impl AuthorizedClient {
+    /// Returns what the client may do.
+    pub(crate) fn rights(&self) -> Rights {
+        self.shown.0
+    }
+
     /// Reports whether the client would still get access.
     pub(crate) fn is_valid(&self) -> bool {
-        Arc::ptr_eq(&self.keys, &self.access.current_keys())
+        self.access.current_keys().admits(&self.shown)
     }
 
     /// Ends when they would not be let in any more, and somebody has noticed.
     pub(crate) async fn wait_until_revoked(&self) {
         let mut keys = self.access.keys.subscribe();
-        let _gone = keys.wait_for(|keys| !Arc::ptr_eq(keys, &self.keys)).await;
+        let _gone = keys.wait_for(|keys| !keys.admits(&self.shown)).await;
     }
 }
 
@@ -242,7 +256,7 @@ impl Access {
         if port == 80 {
             hosts.extend([address.ip().to_string(), "localhost".to_owned()]);
         }
-        let keys = watch::Sender::new(Arc::new(Keys::new(tokens.current_token())));
+        let keys = watch::Sender::new(Arc::new(Keys::new(tokens.current_tokens())));
         let cookie_name = format!("gnoma_{port}");
         Self { tokens: Box::new(tokens), keys, hosts, tunnel: None, cookie_name }
     }
@@ -258,20 +272,20 @@ impl Access {
         self.tunnel.as_ref().is_some_and(|own| own.eq_ignore_ascii_case(host))
     }
 
-    /// Returns the keys that follow from the token as it is now.
+    /// Returns the keys that follow from the tokens as they are now.
     fn current_keys(&self) -> Arc<Keys> {
-        let token = self.tokens.current_token();
+        let tokens = self.tokens.current_tokens();
         self.keys.send_if_modified(|known| {
-            let is_other = known.token != token;
+            let is_other = known.tokens != tokens;
             if is_other {
-                *known = Arc::new(Keys::new(token));
+                *known = Arc::new(Keys::new(tokens));
             }
             is_other
         });
         Arc::clone(&self.keys.borrow())
     }
 
-    /// Notices another token, also where nobody asks for anything.
+    /// Notices other tokens, also where nobody asks for anything.
     pub(crate) fn refresh_keys(&self) {
         self.current_keys();
     }
@@ -328,22 +342,24 @@ impl Access {
         headers: &HeaderMap,
     ) -> Result<AuthorizedClient, Denial> {
         let keys = self.current_keys();
-        let rights = self.request_rights(&keys.passes, method, headers)?;
-        Ok(AuthorizedClient { rights, access: Arc::clone(self), keys })
+        let pass = self.request_pass(&keys.passes, method, headers)?;
+        let shown = (pass.rights, pass.token.clone());
+        Ok(AuthorizedClient { access: Arc::clone(self), shown })
     }
 
-    fn request_rights(
+    fn request_pass<'a>(
         &self,
-        passes: &[AccessTokens],
+        passes: &'a [AccessTokens],
         method: &Method,
         headers: &HeaderMap,
-    ) -> Result<Rights, Denial> {
+    ) -> Result<&'a AccessTokens, Denial> {
         if headers.contains_key(AUTHORIZATION) {
-            let shown =
-                single_header(headers, &AUTHORIZATION).and_then(|it| it.strip_prefix("Bearer "));
-            let shown = shown.ok_or(Denial::Token)?.trim();
+            // Names of schemes have no case: RFC 9110, section 11.1.
+            let shown = single_header(headers, &AUTHORIZATION).and_then(|it| it.split_once(' '));
+            let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+            let shown = shown.ok_or(Denial::Token)?.1.trim();
             let pass = passes.iter().find(|pass| pass.token.matches_text(shown));
-            return pass.map(|pass| pass.rights).ok_or(Denial::Token);
+            return pass.ok_or(Denial::Token);
         }
         let key = single_header(headers, &KEY).ok_or(Denial::Token)?;
         let pass = passes.iter().find(|pass| {
@@ -355,7 +371,7 @@ impl Access {
         if *method != Method::GET && !headers.contains_key(ORIGIN) {
             return Err(Denial::Origin);
         }
-        Ok(pass.rights)
+        Ok(pass)
     }
 
     fn access_cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
@@ -484,7 +500,7 @@ mod tests {
         let rights = |pairs: &[(&'static str, &str)]| {
             access
                 .authenticate_request(&Method::POST, &headers(pairs))
-                .map(|admitted| admitted.rights)
+                .map(|admitted| admitted.rights())
         };
         let origin = ("origin", "http://127.0.0.1:4666");
         let other = format!("a=b; {cookie}");
@@ -494,6 +510,8 @@ mod tests {
         assert_eq!(rights(&[("cookie", &cookie), ("gnoma-key", &key)]), Err(Denial::Origin));
         let bearer = format!("Bearer {}", to_hex(&[7; 32]));
         assert_eq!(rights(&[("authorization", &bearer)]), Ok(Rights::Steer));
+        let small = bearer.to_lowercase();
+        assert_eq!(rights(&[("authorization", &small)]), Ok(Rights::Steer));
         let value = cookie.split('=').nth(1).unwrap();
         for wrong in [value, &key, "", "x", &to_hex(&[8; 32])] {
             let bearer = format!("Bearer {wrong}");
@@ -510,32 +528,55 @@ mod tests {
         let bearer = format!("Bearer {token}");
         let admitted =
             access.authenticate_request(&Method::POST, &headers(&[("authorization", &bearer)]));
-        assert_eq!(admitted.unwrap().rights, Rights::Watch);
+        assert_eq!(admitted.unwrap().rights(), Rights::Watch);
         assert!(!format!("{access:?}").contains(&token), "debugging output names no token");
     }
 
     /// A token that is replaced and taken away.
     #[derive(Clone, Debug, Default)]
-    struct Replaced(Arc<std::sync::Mutex<Option<Token>>>);
+    struct Replaced(Arc<std::sync::Mutex<Vec<(Rights, Token)>>>);
 
     impl TokenSource for Replaced {
-        fn current_token(&self) -> Option<Token> {
+        fn current_tokens(&self) -> Vec<(Rights, Token)> {
             self.0.lock().unwrap().clone()
         }
     }
 
     #[tokio::test]
+    async fn revoked_device_ends_and_others_go_on() {
+        let own = Token::from_random([7; 32]);
+        let phone = own.for_device("1 phone");
+        let tokens = Replaced::default();
+        let put = |more: &[Token]| {
+            let mut all = own.with_watching();
+            all.extend(more.iter().map(|token| (Rights::Steer, token.clone())));
+            *tokens.0.lock().unwrap() = all;
+        };
+        put(std::slice::from_ref(&phone));
+        let access = Arc::new(Access::new(tokens.clone(), "127.0.0.1:4666".parse().unwrap()));
+        let admit = |token: &Token| {
+            let bearer = format!("Bearer {}", token.expose());
+            access.authenticate_request(&Method::POST, &headers(&[("authorization", &bearer)]))
+        };
+        let (desk, pocket) = (admit(&own).unwrap(), admit(&phone).unwrap());
+        put(&[]);
+        assert!(!pocket.is_valid() && desk.is_valid());
+        pocket.wait_until_revoked().await;
+        assert_eq!(admit(&phone).map(drop), Err(Denial::Token));
+    }
+
+    #[tokio::test]
     async fn another_token_ends_what_the_first_one_opened() {
         let tokens = Replaced::default();
-        let put = |token| *tokens.0.lock().unwrap() = token;
-        put(Some(Token::from_random([7; 32])));
+        let put = |tokens_now| *tokens.0.lock().unwrap() = tokens_now;
+        put(Token::from_random([7; 32]).with_watching());
         let access = Arc::new(Access::new(tokens.clone(), "127.0.0.1:4666".parse().unwrap()));
         let (_, cookie, key) = access.exchange_token(&to_hex(&[7; 32]), &HeaderMap::new()).unwrap();
         let cookie = cookie.split(';').next().unwrap();
         let browser = headers(&[("cookie", cookie), ("gnoma-key", &key)]);
         let admitted = access.authenticate_request(&Method::GET, &browser).unwrap();
         assert!(admitted.is_valid());
-        put(Some(Token::from_random([8; 32])));
+        put(Token::from_random([8; 32]).with_watching());
         assert_eq!(
             access.authenticate_request(&Method::GET, &browser).map(drop),
             Err(Denial::Token),
@@ -547,7 +588,7 @@ mod tests {
         );
         assert!(!admitted.is_valid());
         admitted.wait_until_revoked().await;
-        put(None);
+        put(Vec::new());
         assert!(
             access.exchange_token(&to_hex(&[8; 32]), &HeaderMap::new()).is_err(),
             "nobody is let in"

@@ -120,6 +120,15 @@ pub(crate) fn error_response(error: &RequestError) -> HttpResponse {
     json_response(status_code(error.kind), error)
 }
 
+/// An error of the way to the host: the server cannot be reached, or has ended.
+pub(crate) fn unavailable_response(error: &RequestError) -> HttpResponse {
+    let status = match error.kind {
+        RequestErrorKind::Closed => StatusCode::SERVICE_UNAVAILABLE,
+        kind => status_code(kind),
+    };
+    json_response(status, error)
+}
+
 fn status_code(kind: RequestErrorKind) -> StatusCode {
     match kind {
         RequestErrorKind::Malformed | RequestErrorKind::Unknown | RequestErrorKind::Invalid => {
@@ -128,8 +137,9 @@ fn status_code(kind: RequestErrorKind) -> StatusCode {
         RequestErrorKind::Refused => StatusCode::FORBIDDEN,
         RequestErrorKind::NoSession | RequestErrorKind::NotFound => StatusCode::NOT_FOUND,
         RequestErrorKind::Held | RequestErrorKind::NotAsked => StatusCode::CONFLICT,
+        RequestErrorKind::Closed => StatusCode::GONE,
         RequestErrorKind::Busy => StatusCode::TOO_MANY_REQUESTS,
-        RequestErrorKind::Closed | RequestErrorKind::Version => StatusCode::SERVICE_UNAVAILABLE,
+        RequestErrorKind::Version => StatusCode::SERVICE_UNAVAILABLE,
         RequestErrorKind::Provider => StatusCode::BAD_GATEWAY,
         RequestErrorKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
     }

@@ -198,7 +198,7 @@ impl Handler {
         headers: &HeaderMap,
         body: B,
     ) -> HttpResponse {
-        let rights = admitted.rights;
+        let rights = admitted.rights();
         match route {
             Route::Hello => answer::json_response(StatusCode::OK, &self.describe_server(rights)),
             Route::Description => match self.site.api_description() {
@@ -240,7 +240,7 @@ impl Handler {
         admitted: AuthorizedClient,
         headers: &HeaderMap,
     ) -> HttpResponse {
-        let rights = admitted.rights;
+        let rights = admitted.rights();
         let streams = Arc::clone(&self.quota_for(rights).streams);
         let Ok(permit) = streams.try_acquire_owned() else {
             return answer::busy_response("too many pages are open");
@@ -261,7 +261,7 @@ impl Handler {
             Err(error) => Err(error),
         };
         match asked {
-            Err(error) => answer::error_response(&error),
+            Err(error) => answer::unavailable_response(&error),
             Ok((client, asked)) => {
                 let stream = events::stream_events(
                     client,
@@ -313,11 +313,22 @@ impl Handler {
             Ok(name) => name.filter(|_| is_numbered).unwrap_or_else(|| self.site.client_name()),
             Err(error) => return reply_response(is_whole, id, Err(error)),
         };
-        reply_response(is_whole, id, self.ask_host(name, message).await)
+        match self.ask_host(name, message).await {
+            Ok(result) => reply_response(is_whole, id, result),
+            Err(error) if is_whole => reply_response(is_whole, id, Err(error)),
+            Err(error) => answer::unavailable_response(&error),
+        }
     }
 
     /// Asks the host and waits for its reply.
-    async fn ask_host(&self, name: String, message: ClientMessage) -> Result<Reply, RequestError> {
+    ///
+    /// # Errors
+    /// There is no reply: the host cannot be reached, or takes too long.
+    async fn ask_host(
+        &self,
+        name: String,
+        message: ClientMessage,
+    ) -> Result<Result<Reply, RequestError>, RequestError> {
         let asked = message.id;
         let (requests, mut messages) = self.site.connect_client(name).await?.into_halves();
         requests.forward(message).await.map_err(|_| events::connection_closed_error())?;
@@ -326,7 +337,7 @@ impl Handler {
                 if let ServerMessage::Reply { id, result } = message
                     && id == asked
                 {
-                    return result;
+                    return Ok(result);
                 }
             }
             Err(events::connection_closed_error())

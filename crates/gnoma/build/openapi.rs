@@ -30,17 +30,18 @@ const READS: [&str; 10] = [
     "usage",
 ];
 /// Statuses of errors, and what they say.
-const ERRORS: [(&str, &str); 10] = [
+const ERRORS: [(&str, &str); 11] = [
     ("400", "The request cannot be read, or asks for what does not fit."),
     ("401", "There is no token, or an old one."),
     ("403", "The token does not allow it, or it is done at the machine itself."),
     ("404", "There is no such address, session or thing."),
     ("405", "The address takes another method; `Allow` names it."),
     ("409", "It was answered before, or is open elsewhere."),
+    ("410", "The session has ended, or could not be opened."),
     ("413", "The body is too long."),
     ("429", "Too much waits already."),
     ("502", "A provider refused or could not be reached."),
-    ("503", "The server or the session is ending."),
+    ("503", "The server is ending, or has too many clients."),
 ];
 
 /// Makes the document of the protocol's schema. Types are referred to as there until it is printed.
@@ -136,17 +137,24 @@ fn build_operation(
     operation
 }
 
-/// The schema of the reply that a description names as [`Reply::Name`]; else that of all replies.
+/// The schema of the replies that a description names as [`Reply::Name`]; without any, that of all replies.
 fn reply_of(description: &str, types: &Value) -> Value {
-    let all = json!({ "$ref": "#/$defs/Reply" });
-    let Some((_, rest)) = description.split_once("[`Reply::") else { return all };
-    let name = rest.split('`').next().unwrap_or_default().to_lowercase();
+    let names = description.split("[`Reply::").skip(1);
+    let names: Vec<_> =
+        names.filter_map(|rest| rest.split('`').next()).map(str::to_lowercase).collect();
     let known = types.pointer("/Reply/oneOf").and_then(Value::as_array);
-    let found = known
-        .into_iter()
-        .flatten()
-        .find(|reply| request_of(reply).is_some_and(|(known, _)| known == name));
-    found.cloned().unwrap_or(all)
+    let is_named = |reply: &&Value| {
+        request_of(reply).is_some_and(|(known, _)| names.iter().any(|name| name == known))
+    };
+    let mut found: Vec<_> = known.into_iter().flatten().filter(is_named).cloned().collect();
+    match (found.pop(), found.is_empty()) {
+        (Some(only), true) => only,
+        (Some(last), false) => {
+            found.push(last);
+            json!({ "oneOf": found })
+        }
+        (None, _) => json!({ "$ref": "#/$defs/Reply" }),
+    }
 }
 
 fn header_parameters(of_session: bool) -> Value {
@@ -271,9 +279,11 @@ mod tests {
             {"description":"Stop.","type":"string","const":"cancel"},
             {"type":"string","const":"watch"},
             {"description":"All. Reply: [`Reply::Live`].","type":"string","const":"list"},
+            {"description":"Why. Reply: [`Reply::Text`] or [`Reply::Live`].","type":"string","const":"explain"},
             {"type":"object","properties":{"rename":{"type":"object","properties":{"title":{"type":"string"}}}}},
             {"type":"object","properties":{"send":{"$ref":"#/$defs/Send"}}}]},
-            "Reply":{"oneOf":[{"const":"done"},{"type":"object","properties":{"live":{"type":"array"}}}]},"Send":{"type":"object"}}}"##;
+            "Reply":{"oneOf":[{"const":"done"},{"type":"object","properties":{"live":{"type":"array"}}},
+                {"type":"object","properties":{"text":{"type":"string"}}}]},"Send":{"type":"object"}}}"##;
         let document = openapi_document(&serde_json::from_str(schema).unwrap(), "1");
         let paths = document["paths"].as_object().unwrap();
         assert!(paths.contains_key("/api/v1/sessions/{session}/cancel"));
@@ -289,6 +299,9 @@ mod tests {
         let reply = &list["get"]["responses"]["200"]["content"]["application/json"]["schema"];
         assert!(reply["properties"]["live"].is_object(), "{reply}");
         assert_eq!(list["post"]["summary"], "All");
+        let explain = &paths["/api/v1/sessions/{session}/explain"]["post"]["responses"]["200"];
+        let replies = explain.pointer("/content/application~1json/schema/oneOf").unwrap();
+        assert_eq!(replies.as_array().map(Vec::len), Some(2), "{replies}");
         assert!(list["post"]["responses"]["409"].is_object());
         assert!(paths["/api/v1/sessions/{session}/send"].get("get").is_none());
         let events = paths["/api/v1/events"].pointer("/get/responses/200/content").unwrap();

@@ -21,11 +21,12 @@ mod split_line;
 mod task;
 mod tunnel;
 mod usage;
+mod values;
 mod verbs;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use gnoma_core::{ThinkingMode, session::PermissionMode};
 
@@ -40,7 +41,7 @@ pub(crate) use self::{
     import::ImportFrom,
     mcp::{McpSub, NewServerArgs},
     missing::missing_argument_advice,
-    mistaken_commands::{mistaken_prompt_advice, shell_line, unknown_slash},
+    mistaken_commands::{mistaken_prompt_advice, shell_line, slash_advice},
     mistyped_commands::{LineAnswer, answer_line},
     plugin::PluginSub,
     router::{RouteArgs, RouterSub},
@@ -104,11 +105,11 @@ pub(crate) struct TurnArgs {
     pub print: bool,
 
     /// Provider to use: a known name or one from `provider.endpoints`.
-    #[arg(long, value_name = "NAME", global = true)]
+    #[arg(long, value_name = "NAME", global = true, value_parser = values::parse_provider_name)]
     pub provider: Option<String>,
 
     /// Model to use.
-    #[arg(short, long, value_name = "ID", global = true)]
+    #[arg(short, long, value_name = "ID", global = true, value_parser = values::parse_model_name)]
     pub model: Option<String>,
 
     /// Use the alternate screen, with its own scrolling.
@@ -125,7 +126,7 @@ pub(crate) struct TurnArgs {
     pub json_schema: Option<String>,
 
     /// How much the model thinks: off, adaptive (as much as the task needs), or a number of tokens.
-    #[arg(long, value_name = "off|adaptive|N", value_parser = parse_thinking, allow_negative_numbers = true)]
+    #[arg(long, value_name = "off|adaptive|N", value_parser = values::parse_thinking, allow_negative_numbers = true)]
     pub thinking: Option<ThinkingMode>,
 
     /// Maximum number of model calls in one turn.
@@ -167,7 +168,7 @@ pub(crate) struct TurnArgs {
         long,
         value_name = "ID",
         num_args = 0..=1,
-        value_parser = session_id,
+        value_parser = values::parse_session_id,
         conflicts_with_all = ["newest", "incognito"]
     )]
     pub resume: Option<Option<String>>,
@@ -188,29 +189,6 @@ pub(crate) struct TurnArgs {
     /// Configuration profile to use.
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
-}
-
-/// Parses the value of `--thinking`.
-fn parse_thinking(text: &str) -> Result<ThinkingMode, String> {
-    let why = "--thinking takes off, adaptive or a number of tokens (1 or more)";
-    text.parse().map_err(|_| why.to_owned())
-}
-
-/// The id of a session. An empty one, such as from an unset variable, would mean another session.
-fn session_id(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() {
-        return Err("the id is empty; `gnoma --continue` continues the newest session".to_owned());
-    }
-    Ok(text.to_owned())
-}
-
-/// The name of a command.
-fn command_name(text: &str) -> Result<String, String> {
-    let root = Args::command();
-    match root.find_subcommand(text) {
-        Some(command) => Ok(command.get_name().to_owned()),
-        None => Err(format!("there is no command `{text}`; `gnoma --help` lists them")),
-    }
 }
 
 /// Forms of output.
@@ -368,7 +346,8 @@ pub(crate) enum GnomaSubcommand {
     Usage(UsageArgs),
     /// Run sessions in a server that windows attach to and detach from.
     ///
-    /// While it runs, `gnoma` opens its sessions there, and they keep running without a window.
+    /// While it runs, `gnoma` opens its sessions there, and they keep running without a window. Ctrl+C or SIGTERM stops
+    /// it; everything is saved.
     #[group(skip)]
     Serve {
         /// Exit after this much time without a window, a turn or an open question, such as 30m.
@@ -405,6 +384,15 @@ pub(crate) enum GnomaSubcommand {
         /// Print the link through the tunnel as a QR code as well; needs --tunnel NAME.
         #[arg(long)]
         qr: bool,
+        /// Show a link for one device, which can be revoked alone; made once.
+        #[arg(long, value_name = "NAME", value_parser = crate::web_devices::parse_name)]
+        device: Option<String>,
+        /// List the devices with a link of their own, and exit.
+        #[arg(long, conflicts_with = "device")]
+        devices: bool,
+        /// Revoke the link of a device, and exit.
+        #[arg(long, value_name = "NAME", conflicts_with_all = ["device", "devices"])]
+        revoke: Option<String>,
     },
     /// Serve an editor on standard input and output (Agent Client Protocol).
     ///
@@ -480,9 +468,9 @@ pub(crate) enum GnomaSubcommand {
     /// Print the manual page, or write one for each command.
     #[group(skip)]
     Man {
-        /// The command whose page to print [default: gnoma itself].
-        #[arg(value_parser = command_name, conflicts_with = "dir")]
-        command: Option<String>,
+        /// The command whose page to print, such as `sessions list` [default: gnoma itself].
+        #[arg(value_parser = values::parse_command_name, conflicts_with = "dir")]
+        command: Vec<String>,
         /// Write the pages of all commands into this folder.
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,

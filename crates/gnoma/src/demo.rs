@@ -145,6 +145,7 @@ impl Opener for DemoOpener {
                 id,
                 info: SessionInfo::default(),
                 messages: Vec::new(),
+                notes: Vec::new(),
                 opening: Box::pin(ready(Ok(opened))),
                 services: Arc::new(DemoServices),
             })

@@ -25,6 +25,7 @@ mod table;
 mod terminal;
 mod tui;
 mod web;
+mod web_devices;
 
 use std::{path::Path, process::ExitCode};
 
@@ -32,6 +33,8 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use futures_util::future::LocalBoxFuture;
 use gnoma_sandbox::launcher;
+use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     args::{Args, LineAnswer},
@@ -84,7 +87,12 @@ fn block_on(command: LocalBoxFuture<'_, Result<Exit>>) -> Result<Exit> {
     // One thread is enough: a session waits for the network or for a process nearly all the time.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start")?;
-    let exit = runtime.block_on(command);
+    let exit = runtime.block_on(async {
+        // A file at its limit (`ulimit -f`) must fail to be written, not end the program. Once a handler is there, it
+        // stays.
+        let _handled = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+        command.await
+    });
     // Whatever still blocks (a question on the terminal) must not hold up the end.
     runtime.shutdown_background();
     exit

@@ -1,7 +1,10 @@
 //! Metrics of `gnoma serve --metrics` in Prometheus' text format: what the ledger counted of all processes, and the
 //! sessions of this server.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use gnoma_core::{
     ModelRef,
@@ -13,8 +16,12 @@ use gnoma_host::{Project, live::Host, routing};
 
 use crate::server;
 
-/// Most models that have lines of their own.
+/// Most models that have lines of their own; further ones are counted together.
 const MAX_ARMS: usize = 1_000;
+/// Most of those that are told apart to count them.
+const MAX_OTHERS: usize = 100_000;
+/// The provider and the model under which those are counted.
+const OTHERS: (&str, &str) = ("(others)", "(others)");
 
 /// A metric of model calls: its name, its help, and its samples, each with a label and a value.
 type CallMetric = (&'static str, &'static str, fn(&Amount) -> Vec<(&'static str, String)>);
@@ -50,11 +57,14 @@ pub(crate) async fn read(project: &Project, host: &Arc<Host>) -> Option<String> 
 
 fn render(totals: &[Total], sessions: &[LiveSession]) -> String {
     let mut arms: BTreeMap<(&str, &str), Amount> = BTreeMap::new();
+    let mut others = BTreeSet::new();
     for Total { arm: ModelRef { provider, model }, amount, .. } in totals {
         let arm = (provider.as_str(), model.as_str());
-        if arms.len() < MAX_ARMS || arms.contains_key(&arm) {
-            arms.entry(arm).or_default().add(amount);
+        let is_own = arms.len() < MAX_ARMS || arms.contains_key(&arm);
+        if !is_own && others.len() < MAX_OTHERS {
+            others.insert(arm);
         }
+        arms.entry(if is_own { arm } else { OTHERS }).or_default().add(amount);
     }
     let mut text = String::new();
     for (name, help, samples) in CALL_METRICS {
@@ -75,6 +85,7 @@ fn render(totals: &[Total], sessions: &[LiveSession]) -> String {
     });
     let questions: usize = sessions.iter().map(|session| session.status.questions).sum();
     for (name, help, value) in [
+        ("gnoma_models_counted_together", "Models that are counted as (others).", others.len()),
         ("gnoma_sessions", "Sessions in this server.", sessions.len()),
         ("gnoma_sessions_working", "Sessions in which a turn runs.", working),
         ("gnoma_questions", "Questions that wait for a person.", questions),
@@ -114,6 +125,21 @@ mod tests {
             "gnoma_sessions 0",
         ] {
             assert!(text.lines().any(|it| it == line), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn models_beyond_the_limit_are_counted_together_and_said() {
+        let arm = |number: usize| ModelRef { provider: "p".into(), model: format!("m{number}") };
+        let amount = Amount { requests: 1, ..Amount::default() };
+        let total = |number: usize| Total { day: 1, arm: arm(number), amount };
+        let totals: Vec<_> = (0..MAX_ARMS + 3).chain(0..MAX_ARMS + 3).map(total).collect();
+        let text = render(&totals, &[]);
+        for line in [
+            "gnoma_model_calls_total{provider=\"(others)\",model=\"(others)\"} 6",
+            "gnoma_models_counted_together 3",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line}");
         }
     }
 }

@@ -48,9 +48,32 @@ fn wrap_line(line: &str, columns: usize) -> Vec<&str> {
     rows
 }
 
+/// Puts line breaks between words, so that lines have at most so many columns. Longer words stay whole.
+pub(crate) fn wrap_words(text: &str, columns: usize) -> String {
+    let (mut wrapped, mut used) = (String::with_capacity(text.len()), 0);
+    for word in text.split(' ') {
+        let width = line_width(word);
+        if used > 0 {
+            let fits = used + 1 + width <= columns;
+            wrapped.push(if fits { ' ' } else { '\n' });
+            used = if fits { used + 1 } else { 0 };
+        }
+        wrapped.push_str(word);
+        used += width;
+    }
+    wrapped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_wrapped_whole() {
+        assert_eq!(wrap_words("one two three", 7), "one two\nthree");
+        assert_eq!(wrap_words("a-long-word of it", 5), "a-long-word\nof it");
+        assert_eq!(wrap_words("日本 語", 5), "日本\n語");
+    }
 
     #[test]
     fn rows_end_at_line_breaks_and_at_the_edge_of_the_screen() {

@@ -13,6 +13,8 @@ use crate::{environment::ProcessEnvironment, screen, table, terminal};
 
 /// Sessions offered to choose from.
 const MAX_OFFERED: usize = 15;
+/// Most questions until one is chosen.
+const MAX_QUESTIONS: usize = 5;
 
 /// Opens the session; a copy of one that is open elsewhere, where the person agrees.
 pub(crate) async fn open_or_copy(
@@ -95,18 +97,23 @@ async fn ask_for_session(
     };
     let list =
         table::render_table(["", "session", "changed", "title"], (1..).zip(&offered).map(row));
-    let question = format!("{list}Which one? Number or id [1]: ");
-    let Some(answer) = terminal::ask_line(&terminal, &screen::mark_unsafe_chars(&question)) else {
-        return Err(HostError::usage("no session was chosen").into());
-    };
-    if answer.is_empty() {
-        return Ok(newest);
+    let mut question = format!("{list}Which one? Number or id [1]: ");
+    for _ in 0..MAX_QUESTIONS {
+        let shown = screen::mark_unsafe_chars(&question);
+        let Some(answer) = terminal::ask_line(&terminal, &shown) else { break };
+        if answer.is_empty() {
+            return Ok(newest);
+        }
+        let by_number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        if let Some(facts) = by_number.and_then(|at| offered.get(at)) {
+            return Ok(facts.clone());
+        }
+        match past.find_session(Some(&answer)).await {
+            Ok(facts) => return Ok(facts),
+            Err(error) => question = format!("{error}\nNumber or id [1]: "),
+        }
     }
-    let by_number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-    match by_number.and_then(|at| offered.into_iter().nth(at)) {
-        Some(facts) => Ok(facts),
-        None => Ok(past.find_session(Some(&answer)).await?),
-    }
+    Err(HostError::usage("no session was chosen").into())
 }
 
 /// Asks at the terminal whether to continue in a copy of a session that is open elsewhere. Returns `false` without

@@ -5,30 +5,33 @@
 
 mod effects;
 mod files;
+mod themes;
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use anyhow::Result;
 use gnoma_core::protocol::SessionSpec;
 use gnoma_host::{
-    Folders as _, Notices, ProcessResources, Project, clock, facts, live::Host,
+    Folders as _, Notices, ProcessResources, Project, clock, debug_log, facts, live::Host,
     session_opening::Projects,
 };
 use gnoma_tui::{
     app::{AppOptions as View, State},
     charset::Charset,
     keymap::Keymap,
+    own_themes::ThemeSet,
     run::{self, Ending, Link, Stage},
     screen::{self, Layout},
     status::StartFacts,
     terminal::{self, tell::Notifier},
-    theme::{self, Depth},
+    theme::Depth,
 };
 use rustix::process::Signal;
 
 use self::{
     effects::{EffectHandler, RunningShells},
     files::ViewFiles,
+    themes::load_themes,
 };
 use crate::{
     args::{OutputFormat, TurnArgs},
@@ -99,13 +102,18 @@ impl SessionWindow<'_> {
     ) -> Result<Exit> {
         let Self { project, full_screen, is_served } = self;
         let files = ViewFiles::new(around, &project.places.project.display().to_string());
+        let themes = Arc::new(load_themes(project));
         let mut state = initial_state(project, &files, is_served, around);
+        state.use_themes(Arc::clone(&themes));
         let shells = RunningShells::default();
-        let mut stage = Stage::open(run_options(project, full_screen, around))?;
+        let mut stage = Stage::open(run::RunOptions {
+            theme: usable_theme(&themes, &project.personal.theme).to_owned(),
+            themes: Arc::clone(&themes),
+            ..run_options(full_screen, around)
+        })?;
         let mut effects = EffectHandler::new(project, full_screen, around, files, &shells);
-        if effects.has_status_script() {
-            state.use_status_script();
-        }
+        let (has_script, has_spending) = effects.status_sources();
+        state.use_status_sources(has_script, has_spending);
         // A line in between would tear the picture.
         report::hold_lines();
         let ended = stage.run_view(&mut link, &mut state, &mut effects).await;
@@ -156,11 +164,12 @@ fn initial_state(
         facts: project_facts(project),
         keymap,
         history: files.load_history(),
-        theme: theme_of(project),
-        vim: project.explain_setting("tui.vim").is_some_and(|set| set.value == "true"),
+        theme: project.personal.theme.clone(),
+        vim: project.personal.vim,
         accessible: choose_layout(false, around) == Layout::Plain,
         drafts: if keeps_words(project) { files.load_drafts() } else { Vec::new() },
         is_served,
+        debug_log: debug_log::path().map(|path| path.display().to_string()),
     };
     let mut state = State::new(options);
     if let Some(complaint) = complaint {
@@ -192,12 +201,8 @@ fn keeps_words(project: &Project) -> bool {
 }
 
 /// The theme that the settings choose, else the usual one.
-fn theme_of(project: &Project) -> String {
-    let name = project.explain_setting("tui.theme").map_or("", |set| set.value.as_str());
-    theme::theme_names()
-        .find(|known| *known == name.trim_matches('"'))
-        .unwrap_or("gnoma")
-        .to_owned()
+fn usable_theme<'t>(themes: &'t ThemeSet, wanted: &str) -> &'t str {
+    themes.names().find(|known| *known == wanted).unwrap_or("gnoma")
 }
 
 /// The keys, and what is wrong with the person's own table.
@@ -221,17 +226,12 @@ fn choose_layout(full_screen: bool, around: &ProcessEnvironment) -> Layout {
     Layout::for_terminal(full_screen, around.var("ACCESSIBLE").is_some(), around.var("TERM"))
 }
 
-fn run_options(
-    project: &Project,
-    full_screen: bool,
-    around: &ProcessEnvironment,
-) -> run::RunOptions {
+fn run_options(full_screen: bool, around: &ProcessEnvironment) -> run::RunOptions {
     let term = around.var("TERM");
     let has = |name: &str| around.var(name).is_some();
     let (is_xterm, in_screen, in_tmux) = (has("XTERM_VERSION"), has("STY"), has("TMUX"));
     run::RunOptions {
         layout: choose_layout(full_screen, around),
-        theme: theme_of(project),
         shade: None,
         depth: Depth::from_environment(
             around.var("NO_COLOR").is_some(),
@@ -242,7 +242,7 @@ fn run_options(
         reflows: screen::terminal_reflows(term, is_xterm, in_screen, in_tmux),
         tells_size_late: in_tmux || in_screen,
         notifier: Notifier::for_terminal(around.var("TERM_PROGRAM"), term),
-        crash_note: String::new(),
+        ..run::RunOptions::default()
     }
 }
 

@@ -18,10 +18,15 @@ use gnoma_core::{
 };
 use gnoma_host::{Folders as _, HostError, Project, live::Host};
 use gnoma_serve::ConnectError;
-use gnoma_web::{Access, Site, Token, TokenSource, serve_site};
+use gnoma_web::{Access, Rights, Site, Token, TokenSource, serve_site};
 use tokio::net::TcpListener;
 
-use crate::{commands::protocol, environment::ProcessEnvironment, metrics, qr, report, server};
+use crate::{
+    commands::protocol,
+    environment::ProcessEnvironment,
+    metrics, qr, report, server,
+    web_devices::{self, Device},
+};
 
 /// The file of the token, in the folder of what is kept: the guard lets no tool read there.
 const TOKEN_FILE: &str = "web.token";
@@ -35,12 +40,14 @@ pub(crate) struct WebListener {
     address: SocketAddr,
     /// The name of a tunnel that leads here.
     tunnel: Option<String>,
+    /// The device that the link through the tunnel is for.
+    device: Option<Device>,
     token: Token,
 }
 
 impl WebListener {
     /// Listens at an address of this machine alone, and lets in at the name of a `tunnel`. `is_private`: nothing may be
-    /// saved, so the token is one of this server alone.
+    /// saved, so the token is one of this server alone, and no device has one of its own.
     ///
     /// # Errors
     /// It is another one, or somebody listens there.
@@ -69,20 +76,33 @@ impl WebListener {
             (Access::new(stored, address), token)
         };
         let access = Arc::new(access.with_tunnel(tunnel.clone()));
-        Ok(Self { listener, access, address, tunnel, token })
+        Ok(Self { listener, access, address, tunnel, device: None, token })
+    }
+
+    /// Shows the link of a device in place of the person's.
+    pub(crate) fn with_device(self, device: Option<Device>) -> Self {
+        Self { device, ..self }
     }
 
     /// Tells the links for browsers.
     pub(crate) fn tell_links(&self) {
         tell_links(self.address, &self.token);
-        if self.tunnel.is_some() {
-            report::print_line(format_args!("through the tunnel: {}", self.link()));
+        match (&self.tunnel, &self.device) {
+            (Some(_), _) => report::print_line(format_args!("through the tunnel: {}", self.link())),
+            (None, Some(_)) => {
+                report::print_line(format_args!("for the device:    {}", self.link()));
+            }
+            (None, None) => (),
         }
     }
 
     /// The link that a phone would open.
     fn link(&self) -> String {
-        let token = self.token.expose();
+        let token = match &self.device {
+            Some(device) => &device.token(&self.token),
+            None => &self.token,
+        };
+        let token = token.expose();
         match &self.tunnel {
             Some(name) => format!("https://{name}/#t={token}"),
             None => format!("http://{}/#t={token}", self.address),
@@ -183,18 +203,39 @@ fn tell_links(address: SocketAddr, token: &Token) {
 struct EphemeralToken(Token);
 
 impl TokenSource for EphemeralToken {
-    fn current_token(&self) -> Option<Token> {
-        Some(self.0.clone())
+    fn current_tokens(&self) -> Vec<(Rights, Token)> {
+        self.0.with_watching()
     }
 }
 
-/// The token of this person. It outlives the server, so that a page goes on when the server is started again,
+/// The token of this person, and those of devices that follow from it. It outlives the server, so that a page goes on when the server is started again,
 /// and it is read again once its file is another one, so that new links end the old ones everywhere.
 #[derive(Debug)]
 struct StoredToken {
-    path: PathBuf,
+    folder: PathBuf,
     address: SocketAddr,
-    known: Mutex<(Option<FileMark>, Option<Token>)>,
+    known: Mutex<KnownTokens>,
+}
+
+/// The tokens as they were read last.
+#[derive(Debug)]
+struct KnownTokens {
+    /// The file of the token, and that of the devices.
+    marks: [Option<FileMark>; 2],
+    token: Option<Token>,
+    all: Vec<(Rights, Token)>,
+}
+
+impl KnownTokens {
+    /// Those of `token` and of the devices in a folder.
+    fn new(folder: &Path, marks: [Option<FileMark>; 2], token: Option<Token>) -> Self {
+        let all = token.as_ref().map(|token| {
+            let devices = web_devices::read_devices(folder);
+            let devices = devices.iter().map(|device| (Rights::Steer, device.token(token)));
+            token.with_watching().into_iter().chain(devices).collect()
+        });
+        Self { marks, token, all: all.unwrap_or_default() }
+    }
 }
 
 /// By what a file is told from another one of its name, and from itself with other content.
@@ -218,7 +259,7 @@ impl StoredToken {
     /// The one in a folder, where there is one, else a new one that is saved there.
     fn open(folder: &Path, address: SocketAddr) -> Result<(Self, Token)> {
         let path = folder.join(TOKEN_FILE);
-        let mut mark = FileMark::of_file(&path);
+        let mut marks = Self::file_marks(folder);
         let token = match read_saved_token(&path) {
             Some(token) => token,
             None => {
@@ -229,31 +270,37 @@ impl StoredToken {
                         "note: the token could not be saved at {path} ({error}); links end with this server"
                     ));
                 }
-                mark = FileMark::of_file(&path);
+                marks = Self::file_marks(folder);
                 token
             }
         };
-        Ok((Self { path, address, known: Mutex::new((mark, Some(token.clone()))) }, token))
+        let known = KnownTokens::new(folder, marks, Some(token.clone()));
+        Ok((Self { folder: folder.to_owned(), address, known: Mutex::new(known) }, token))
+    }
+
+    fn file_marks(folder: &Path) -> [Option<FileMark>; 2] {
+        [folder.join(TOKEN_FILE), web_devices::devices_file(folder)]
+            .map(|path| FileMark::of_file(&path))
     }
 }
 
 impl TokenSource for StoredToken {
-    fn current_token(&self) -> Option<Token> {
-        let mark = FileMark::of_file(&self.path);
+    fn current_tokens(&self) -> Vec<(Rights, Token)> {
+        let marks = Self::file_marks(&self.folder);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.0 != mark {
-            let token = read_saved_token(&self.path);
+        if known.marks != marks {
+            let token = read_saved_token(&self.folder.join(TOKEN_FILE));
             match &token {
-                Some(token) if known.1.as_ref() != Some(token) => {
+                Some(token) if known.token.as_ref() != Some(token) => {
                     report::print_line("the links were replaced; reopen pages that were open");
                     tell_links(self.address, token);
                 }
                 Some(_) => (),
                 None => report::print_line("the token's file is gone; nobody can connect any more"),
             }
-            *known = (mark, token);
+            *known = KnownTokens::new(&self.folder, marks, token);
         }
-        known.1.clone()
+        known.all.clone()
     }
 }
 
@@ -381,12 +428,16 @@ mod tests {
         assert_eq!(StoredToken::open(&state, address).unwrap().1, first);
         let mode = fs::metadata(state.join(TOKEN_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(opened.current_token(), Some(first.clone()));
+        assert_eq!(opened.current_tokens(), first.with_watching());
+        let phone = web_devices::add_device(&state, "phone").unwrap().token(&first);
+        assert_eq!(opened.current_tokens()[2], (Rights::Steer, phone));
+        web_devices::revoke_device(&state, "phone").unwrap();
+        assert_eq!(opened.current_tokens(), first.with_watching());
         fs::write(state.join(TOKEN_FILE), "short").unwrap();
-        assert_eq!(opened.current_token(), None, "a server that runs lets nobody in");
+        assert_eq!(opened.current_tokens(), [], "a server that runs lets nobody in");
         let (_, other) = StoredToken::open(&state, address).unwrap();
         assert_ne!(other, first, "what is no token is replaced");
-        assert_eq!(opened.current_token(), Some(other), "and that is noticed");
+        assert_eq!(opened.current_tokens(), other.with_watching(), "and that is noticed");
         assert_eq!(fs::read_dir(&state).unwrap().count(), 1);
     }
 

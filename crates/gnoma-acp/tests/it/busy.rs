@@ -50,6 +50,7 @@ impl Editor {
             during: None,
             parts: Vec::new(),
             notable: Vec::new(),
+            dangers: Vec::new(),
         };
         for (seq, event) in (1..).zip([started, Event::State(SessionState::Active), asked]) {
             let session = session.clone();

@@ -53,7 +53,8 @@ const PLUGIN_DEPTH: usize = 3;
 /// Most bytes of what plugins say, together.
 const MAX_PLUGIN_BYTES: u64 = 16 << 20;
 /// Folders in those whose files act.
-const ACTING: [&str; 6] = ["agents", "commands", "hooks", PLUGINS, "skills", "tasks"];
+const ACTING: [&str; 7] =
+    ["agents", "commands", "hooks", "output-styles", PLUGINS, "skills", "tasks"];
 /// Most files that are looked at; a folder with more has no pin.
 const MAX_FILES: usize = 2000;
 /// Most bytes of all files together.

@@ -91,6 +91,13 @@ pub(super) const CURRENCY: Form = Form {
     takes_numbers: false,
     fits: |text| text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic()),
 };
+pub(super) const TOPIC: Form = Form {
+    what: "an https address of a topic",
+    example: "https://ntfy.sh/my-topic",
+    expands: true,
+    takes_numbers: false,
+    fits: is_topic,
+};
 pub(super) const GLOB: Form = Form {
     what: "a glob of files",
     example: "src/**",
@@ -113,6 +120,44 @@ pub(super) const SHARE: Form = Form {
     fits: |text| Share::parse_range(text).is_some(),
 };
 
+/// A server on this machine needs no TLS.
+fn is_topic(text: &str) -> bool {
+    let (is_secure, rest) = match text.split_once("://") {
+        Some(("https", rest)) => (true, rest),
+        Some(("http", rest)) => (false, rest),
+        _ => return false,
+    };
+    let Some((host, topic)) = rest.split_once('/') else { return false };
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let is_own = matches!(name, "localhost" | "127.0.0.1" | "[::1]");
+    let is_plain = !text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '@');
+    is_plain && !name.is_empty() && !topic.is_empty() && (is_secure || is_own)
+}
+
 fn is_filled(text: &str) -> bool {
     !text.trim().is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topic_is_reached_over_tls_unless_it_is_on_this_machine() {
+        for address in ["https://ntfy.sh/a", "https://n.example:8443/a-b", "http://localhost:80/a"]
+        {
+            assert!(TOPIC.is_valid(address), "{address}");
+        }
+        for address in [
+            "http://ntfy.sh/a",
+            "https://ntfy.sh",
+            "https://ntfy.sh/",
+            "https:///a",
+            "https://u:p@ntfy.sh/a",
+            "ntfy.sh/a",
+            "http://localhost.example/a",
+        ] {
+            assert!(!TOPIC.is_valid(address), "{address}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, time::Duration};
 
 use super::{
     features::{ENTROPY_THRESHOLD, MEMORY, TASK_SUGGESTIONS, TWO_STAGE},
-    form::{AGENT, ARM, ARMS, COMMAND, CURRENCY, GLOB, HOURS, MODEL, POOL, SHARE, THINKING},
+    form::{AGENT, ARM, ARMS, COMMAND, CURRENCY, GLOB, HOURS, MODEL, POOL, SHARE, THINKING, TOPIC},
     kind::Kind::{self, Bool, Bytes, Form, Forms, List, Secret, Text, Url, Verbatim, Word, Words},
     row::{
         Guard::{NeverMore, NotLooser, OnlyDeny, Personal, Trusted},
@@ -13,7 +13,7 @@ use super::{
     words::{
         ACTIONS, COMPACTIONS, DAYS, EFFORTS, HOOK_EVENTS, MAX_ATTEMPTS, MAX_SECONDS, MODES,
         NETWORK, OTEL_PROTOCOLS, PRIORITIES, PROTOCOLS, SAFELIST, SANDBOX, SLM_BACKENDS,
-        STRATEGIES, TASKS, VERIFIERS,
+        STATUS_PARTS, STRATEGIES, TASKS, VERIFIERS,
     },
 };
 use crate::value::Value;
@@ -438,10 +438,10 @@ pub static ROWS: &[Row] = &[
     TASK_SUGGESTIONS.row(),
     ENTROPY_THRESHOLD.row(),
     // Telemetry
-    Row::new("otel.enabled", Bool, "spans and metrics go to an OpenTelemetry collector (docs/telemetry.md)")
+    Row::new("otel.enabled", Bool, "spans, metrics and events go to an OpenTelemetry collector (docs/telemetry.md)")
         .with_default(NO)
         .with_guard(Personal),
-    Row::new("otel.endpoint", Url, "address of the collector, to which `/v1/traces` and `/v1/metrics` are added")
+    Row::new("otel.endpoint", Url, "address of the collector, to which `/v1/traces`, `/v1/metrics` and `/v1/logs` are added")
         .with_default(|| word_value("http://localhost:4318"))
         .with_guard(Personal),
     Row::new("otel.protocol", Word(&OTEL_PROTOCOLS), "how messages to the collector are written")
@@ -456,9 +456,22 @@ pub static ROWS: &[Row] = &[
         .with_guard(Personal),
     Row::new("usage.currency", Form(&CURRENCY), "currency of costs in `gnoma usage` for people; `router.exchange` has its rate")
         .with_guard(Personal),
+    Row::new("answers.style", Text, "output style of answers: the name of a file in `output-styles` (docs/extend.md)")
+        .with_guard(Trusted),
+    // Notifications
+    Row::new("notify.command", Form(&COMMAND), "shell line that is run when a turn has ended, asks, or a spending cap nears (docs/tui.md)")
+        .with_guard(Personal),
+    Row::new("notify.ntfy", Form(&TOPIC), "topic of ntfy that the same goes to, such as `https://ntfy.sh/my-topic`")
+        .with_guard(Personal),
+    Row::new("notify.ntfy_token", Secret, "access token for it").with_guard(Personal),
+    Row::new("notify.after", duration_kind(0), "time that a turn takes, or a question waits, before it is told")
+        .with_default(|| seconds_value(10))
+        .with_guard(Personal),
     // Terminal
     Row::new("status.command", Form(&COMMAND), "shell line that writes the line at the bottom of the terminal (docs/tui.md)")
         .with_guard(Personal),
-    Row::new("tui.theme", Text, "colours").with_default(|| word_value("gnoma")),
+    Row::new("status.show", Words(&STATUS_PARTS), "spending that the line at the bottom shows: of today, of this week, and the part of the fullest cap")
+        .with_guard(Personal),
+    Row::new("tui.theme", Text, "colours: a built-in theme, or one of your own (docs/tui.md)").with_default(|| word_value("gnoma")),
     Row::new("tui.vim", Bool, "vim keys").with_default(NO),
 ];

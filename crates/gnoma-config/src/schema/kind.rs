@@ -264,19 +264,25 @@ pub fn wrong_address(text: &str) -> Option<String> {
 /// Takes an address only when it says plainly where a request goes, and holds no password: addresses
 /// show up in messages and logs.
 fn read_url(text: &str) -> Result<Value, Refusal> {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    let (scheme, rest) = text.split_once("://").unwrap_or_default();
+    let is_known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains('@') {
         return Err(Refusal {
             message: "holds a user name or password, which would show up in messages".to_owned(),
             hint: Some("take it out of the address; keys go to `provider.api_keys`".to_owned()),
         });
     }
-    if host.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\')
-    {
-        let (message, hint) =
-            (format!("must be {}", Kind::Url.describe_expected()), meant_url(text));
-        return Err(Refusal { message, hint });
+    let is_foreign = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
+    let fault = if !is_known {
+        Some(format!("must be {}", Kind::Url.describe_expected()))
+    } else if text.contains(is_foreign) {
+        Some("contains a blank or another character that no address has".to_owned())
+    } else {
+        host.is_empty().then(|| format!("names no host behind `{scheme}://`"))
+    };
+    if let Some(message) = fault {
+        return Err(Refusal { message, hint: meant_url(text) });
     }
     let port = host.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.contains(']'));
     if let Some(port) = port.filter(|port| port.parse::<u16>().is_err()) {
@@ -284,7 +290,7 @@ fn read_url(text: &str) -> Result<Value, Refusal> {
             format!("has no usable port: `{}` is not one from 1 to 65535", port.escape_debug());
         return Err(message.into());
     }
-    Ok(Value::Text(text.to_owned().into()))
+    Ok(Value::Text(format!("{}://{rest}", scheme.to_ascii_lowercase()).into()))
 }
 
 /// The address that was probably meant: without blanks and quotes around it, and with how it is spoken to.

@@ -68,5 +68,7 @@ pub(crate) const SAFELIST: [Cow<'static, str>; 4] = [
     Cow::Borrowed("iso8601"),
     Cow::Borrowed("url"),
 ];
+/// Parts of the line at the bottom that are not shown by themselves.
+pub(crate) const STATUS_PARTS: [&str; 3] = ["today", "week", "cap"];
 /// Forms of OTLP over HTTP.
 pub(crate) const OTEL_PROTOCOLS: [&str; 2] = ["http/protobuf", "http/json"];

@@ -182,6 +182,20 @@ fn entries_of_lists_must_be_whole_and_single() {
 }
 
 #[test]
+fn what_is_wrong_with_an_address_is_named() {
+    for (address, told) in [
+        ("http:///v1", "names no host"),
+        ("http://127.0.0.1:1 //v1", "contains a blank"),
+        ("127.0.0.1/v1", "must be an address with its scheme"),
+    ] {
+        let said = gnoma_config::wrong_address(address).unwrap_or_default();
+        assert!(said.contains(told), "{address}: {said}");
+    }
+    let home = Home::new().user("[provider.endpoints]\nwork = \"HTTP://h/V1\"\n");
+    assert_eq!(home.load().settings.provider.endpoints["work"], "http://h/V1");
+}
+
+#[test]
 fn variables_and_flags_are_named_in_errors() {
     let home = Home::new()
         .env("OPENAI_BASE_URL", "localhost:8080")
@@ -202,6 +216,34 @@ fn variables_and_flags_are_named_in_errors() {
 
     error: `permission.mode` must be one of default, accept_edits, auto, plan, deny, bypass, not a whole number
       --> command line, permission.mode
+    "#);
+}
+
+#[test]
+fn an_address_that_is_empty_is_told() {
+    let home = Home::new()
+        .env("URL", "")
+        .user("[provider.endpoints]\nwork = \"\"\nown = \"${URL:-}\"\n[slm]\nbase_url = \"\"\n");
+    let words = home.words();
+    assert!(words.contains("`provider.endpoints.work` is ignored: it is empty"), "{words}");
+    assert_eq!(words.matches("warning").count(), 1, "{words}");
+}
+
+#[test]
+fn variables_that_are_named_after_a_setting_and_not_read_are_told() {
+    let home = Home::new()
+        .env("GNOMA_MODEL", "m")
+        .env("GNOMA_PERMISSION", "bypass")
+        .env("GNOMA_SESSION", "x")
+        .env("GNOMA_TUI_THEME", "light");
+    insta::assert_snapshot!(home.words(), @r#"
+    warning: `permission.mode` is not set: nothing reads this variable
+      --> environment variable GNOMA_PERMISSION
+    hint: `gnoma config set permission.mode VALUE` sets it; for one run, `gnoma --help` lists options
+
+    warning: `tui.theme` is not set: nothing reads this variable
+      --> environment variable GNOMA_TUI_THEME
+    hint: `gnoma config set tui.theme VALUE` sets it; for one run, `gnoma --help` lists options
     "#);
 }
 

@@ -37,6 +37,7 @@ fn without_any_file_everything_has_its_built_in_value() {
     memory.enabled = false  # default
     network.connect_timeout = "10s"  # default
     network.idle_timeout = "5m"  # default
+    notify.after = "10s"  # default
     otel.content = false  # default
     otel.enabled = false  # default
     otel.endpoint = "http://localhost:4318"  # default
@@ -97,6 +98,7 @@ fn every_layer_is_named_where_it_set_a_value() {
     memory.enabled = false  # default
     network.connect_timeout = "10s"  # default
     network.idle_timeout = "5m"  # default
+    notify.after = "10s"  # default
     otel.content = false  # default
     otel.enabled = false  # default
     otel.endpoint = "http://localhost:4318"  # default

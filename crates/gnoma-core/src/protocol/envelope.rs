@@ -64,10 +64,12 @@ pub(super) fn event_bytes(event: &Event) -> usize {
         Event::ToolEnded { result, diff, .. } => {
             result.content_bytes() + diff.as_ref().map_or(0, String::len)
         }
-        Event::PermissionAsked { call, preview, parts, notable, .. } => {
+        Event::PermissionAsked { call, preview, parts, notable, dangers, .. } => {
             let parts: usize = parts.iter().map(String::len).sum();
             let notable: usize = notable.iter().map(|it| it.name.len() + it.what.len()).sum();
-            call.arguments.get().len() + preview.as_ref().map_or(0, String::len) + parts + notable
+            let dangers: usize = dangers.iter().map(String::len).sum();
+            let preview = preview.as_ref().map_or(0, String::len);
+            call.arguments.get().len() + preview + parts + notable + dangers
         }
         Event::ToolStarted { call } => call.arguments.get().len(),
         Event::Compacted { summary, .. } | Event::Uncompacted { summary: Some(summary), .. } => {

@@ -77,7 +77,7 @@ impl Follower {
         let Some(MissedMessages { view, mut pages, later }) = self.behind.take() else {
             return Ok(None);
         };
-        let Reply::History { first, messages } = result? else {
+        let Reply::History { first, messages, .. } = result? else {
             let cause = "the session host did not send the missed events";
             return Err(RequestError::new(RequestErrorKind::Failed, cause));
         };

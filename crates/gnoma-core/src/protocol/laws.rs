@@ -62,6 +62,7 @@ fn turn_event() -> impl Strategy<Value = Event> {
             during: None,
             parts: Vec::new(),
             notable: Vec::new(),
+            dangers: Vec::new(),
         }),
         (id.clone(), any::<bool>()).prop_map(|(id, allowed)| Event::PermissionDecided {
             call: call(id).id,
@@ -75,7 +76,8 @@ fn turn_event() -> impl Strategy<Value = Event> {
             call: call(id),
             result: ToolResult::from_text(&call(id), text, false),
             diff: None,
-            duration_ms: 1
+            duration_ms: 1,
+            command: None,
         }),
         (0_u64..99).prop_map(|input| {
             let round = Usage { input, ..Usage::default() };

@@ -11,6 +11,7 @@ mod connection;
 mod envelope;
 mod error;
 mod follow;
+mod history_note;
 mod memory;
 mod message;
 mod recent;
@@ -32,6 +33,7 @@ pub use self::{
     envelope::{Envelope, Epoch, Position},
     error::{RequestError, RequestErrorKind},
     follow::Follower,
+    history_note::HistoryNote,
     memory::MemoryRequest,
     message::{Greeting, Hello, ProcessEvent, ServerMessage, common_version},
     recent::Recent,

@@ -5,8 +5,8 @@ use std::{path::PathBuf, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Connection, MemoryRequest, Position, SessionSpec, Status, TaskReport, TaskRequest, Topic,
-    WindowUse,
+    Connection, HistoryNote, MemoryRequest, Position, SessionSpec, Status, TaskReport, TaskRequest,
+    Topic, WindowUse,
 };
 use crate::{
     info::Choice,
@@ -293,7 +293,8 @@ pub enum Request {
     },
     /// Tokens and money of the session. Reply: [`Reply::Usage`].
     Usage,
-    /// Lines about something that only the host knows. Reply: [`Reply::Text`].
+    /// Lines about something that only the host knows. Reply: [`Reply::Text`], or [`Reply::Window`] for
+    /// [`Topic::Context`].
     Explain(Topic),
     /// List, show, run and save tasks. The replies are at each [`TaskRequest`].
     Task(TaskRequest),
@@ -407,6 +408,9 @@ pub enum Reply {
         first: u64,
         /// The messages, oldest first.
         messages: Vec<Arc<Message>>,
+        /// What is known of them beside their words, as long as there is room for it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<HistoryNote>,
     },
     /// A part of a stored tool result.
     Output {

@@ -95,6 +95,9 @@ pub struct Question {
     /// Of these what must be seen by name, the most important first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notable: Vec<NotableChange>,
+    /// The parts of the reason that say what is lost, what leaves the machine, and what is not what it seems.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dangers: Vec<String>,
 }
 
 impl Question {
@@ -110,6 +113,7 @@ impl Question {
             during,
             parts,
             notable,
+            dangers,
         } = event
         else {
             return None;
@@ -123,6 +127,7 @@ impl Question {
             during: during.clone(),
             parts: parts.clone(),
             notable: notable.clone(),
+            dangers: dangers.clone(),
         })
     }
 
@@ -137,6 +142,7 @@ impl Question {
             during: self.during.clone(),
             parts: self.parts.clone(),
             notable: self.notable.clone(),
+            dangers: self.dangers.clone(),
         }
     }
 }

@@ -8,8 +8,8 @@ use crate::{
     CallId, Content, ErrorKind, Event, Message, ModelRef, ProviderError, RawJson, ThinkingMode,
     ToolCall, ToolResult, Usage,
     session::{
-        AttemptLimit, ContextUse, Fullness, Inquiry, NotableChange, NoticeLevel, Outcome,
-        PermissionAnswer, PermissionMode, Routing, Scope, SessionState,
+        AttemptLimit, CommandEnd, ContextUse, Fullness, Inquiry, NotableChange, NoticeLevel,
+        Outcome, PermissionAnswer, PermissionMode, Routing, Scope, SessionState, TrialEnd,
     },
     store::{EntryId, Hit, ResultId, SessionFacts, SessionId},
     stream::StopReason,
@@ -154,6 +154,7 @@ pub(super) fn sample_events() -> Vec<Event> {
             during: Some(id()),
             parts: vec!["a.txt".into()],
             notable: vec![NotableChange { name: "a.txt".into(), what: "created".into() }],
+            dangers: vec!["deletes `a.txt`".into()],
         },
         Event::PermissionDecided { call: id(), allowed: false, reason: why() },
         Event::ToolStarted { call: sample_call(1) },
@@ -163,6 +164,7 @@ pub(super) fn sample_events() -> Vec<Event> {
             result: ToolResult::from_text(&sample_call(1), "out", false),
             diff: Some("-a\n+b".into()),
             duration_ms: 4,
+            command: Some(CommandEnd { exit_code: Some(1), trial: Some(TrialEnd::NotKept) }),
         },
         Event::Usage { round: sample_usage(), turn: sample_usage() },
         Event::Retrying {
@@ -309,9 +311,13 @@ pub(super) fn sample_requests() -> Vec<Request> {
         Request::Task(TaskRequest::Run { line: "release v1".into() }),
         Request::Task(TaskRequest::DeclineOffer),
         Request::Task(TaskRequest::Schedules),
+        Request::Task(TaskRequest::Repair { name: "release".into() }),
         Request::Memory(MemoryRequest::Show),
         Request::Memory(MemoryRequest::Edit { line: 2, text: text() }),
-        Request::Task(TaskRequest::Resume { run: text(), choice: Some(TaskResumeChoice::Again) }),
+        Request::Task(TaskRequest::Resume {
+            run: text(),
+            choice: Some(TaskResumeChoice::Stronger),
+        }),
     ]
 }
 
@@ -358,7 +364,11 @@ pub(super) fn sample_replies() -> Vec<Reply> {
         Reply::Points(vec![RewindPoint { turns: 1, ..RewindPoint::default() }]),
         Reply::Hits(vec![hit]),
         Reply::Stored(vec![stored]),
-        Reply::History { first: 4, messages: vec![Arc::new(Message::user_text("hello"))] },
+        Reply::History {
+            first: 4,
+            messages: vec![Arc::new(Message::user_text("hello"))],
+            notes: vec![HistoryNote { after: 4, seq: 9, at_ms: 5, event: Event::Unknown }],
+        },
         Reply::Output { text: "text".into(), next: Some(9), total_bytes: 100 },
         Reply::Choices(vec![sample_choice()]),
         Reply::Settings(vec![Setting { key: "a.b".into(), ..Setting::default() }]),

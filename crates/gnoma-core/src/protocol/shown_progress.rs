@@ -267,7 +267,7 @@ mod tests {
                 events.push(Event::ToolStarted { call: call.clone() });
                 let result = ToolResult::from_text(&call, "done", false);
                 let (results, diff) = (vec![result.clone()], None);
-                events.push(Event::ToolEnded { call, result, diff, duration_ms: 1 });
+                events.push(Event::ToolEnded { call, result, diff, duration_ms: 1, command: None });
                 events.push(Event::Appended(Arc::new(Message::results(results).unwrap())));
             }
         }

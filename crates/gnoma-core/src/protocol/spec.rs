@@ -46,6 +46,14 @@ pub struct SessionSpec {
     pub agent: Option<String>,
 }
 
+impl SessionSpec {
+    /// Returns whether a schedule opens the session: only those have a budget of their own.
+    #[must_use]
+    pub fn is_scheduled(&self) -> bool {
+        self.overrides.budget_micro_usd.is_some()
+    }
+}
+
 /// An MCP server that a client adds for a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -39,6 +39,11 @@ pub enum TaskRequest {
         /// The name of the task.
         name: String,
     },
+    /// Change a task whose last runs failed at the same step. Reply: `Text`, a diff of its file, to be saved like a draft.
+    Repair {
+        /// The task.
+        name: String,
+    },
     /// Never offer the task again that was offered last. Reply: `Text`.
     DeclineOffer,
     /// Write the task that was drafted last. Reply: `Text` says where.
@@ -55,6 +60,8 @@ pub enum TaskRequest {
 pub enum TaskResumeChoice {
     /// Run the step again.
     Again,
+    /// Run the step again, by a model that the router finds stronger than those that failed.
+    Stronger,
     /// Leave the step out.
     Skip,
 }

@@ -57,11 +57,15 @@ pub enum PermissionAnswer {
 }
 
 impl PermissionAnswer {
-    /// The answer as one to a question whether something may run: words are a reason to deny.
+    /// The answer as one to a question whether something may run: words are a reason to deny, and so is a choice of
+    /// nothing.
     #[must_use]
     pub fn to_permission(self) -> Self {
         match self {
             Self::Text { text } => Self::Deny { reason: text },
+            Self::Part { names } if names.is_empty() => {
+                Self::Deny { reason: "none of its changes was chosen".to_owned() }
+            }
             answer => answer,
         }
     }
@@ -90,4 +94,18 @@ pub enum Scope {
     Project,
     /// Wherever this person works, from now on.
     User,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choice_of_nothing_is_a_denial() {
+        let part = |names: &[&str]| PermissionAnswer::Part {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        assert!(matches!(part(&[]).to_permission(), PermissionAnswer::Deny { .. }));
+        assert_eq!(part(&["a"]).to_permission(), part(&["a"]));
+    }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ModelRef;
+
 /// A step of a task, for a turn of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -18,4 +20,11 @@ pub struct StepTurn {
     /// The text of the notice with which the turn of the step begins. No event of the step precedes it.
     #[serde(default)]
     pub announcement: String,
+    /// Models that failed at this step: a stronger one is asked, as after a failed check of their work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_models: Vec<ModelRef>,
+    /// The task and the title of the step, such as `release/Write the entry`: the router learns which model does it
+    /// well. Empty if there is nothing to learn.
+    #[serde(default)]
+    pub name: String,
 }

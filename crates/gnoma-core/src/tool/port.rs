@@ -26,6 +26,8 @@ pub struct Question {
     pub parts: Vec<String>,
     /// Of these what must be seen by name, the most important first.
     pub notable: Vec<NotableChange>,
+    /// The parts of the text that say what is lost, what leaves the machine, and what is not what it seems.
+    pub dangers: Vec<String>,
     /// With a yes the call runs outside the sandbox. It is not asked of a call that was handed a secret.
     pub leaves_sandbox: bool,
     /// The name of the session that asks, where a session that the call started does. Then it is put

@@ -9,7 +9,7 @@ use gnoma_core::{
     session::Routing,
 };
 use gnoma_router::{
-    Decision, Offer, RouterChoice, Situation, TaskKind, WeighedArm,
+    Attempt, Decision, Offer, RouterChoice, Situation, TaskKind, WeighedArm,
     classify::TaskType,
     pool::Scope,
     rules::{AppliedRules, Role, WorkStage},
@@ -45,7 +45,8 @@ impl Routes {
         let pin = self.options.pinned.as_ref();
         let warm = HashMap::new();
         let scope = Scope::new("");
-        let context = ChoiceContext { warm: &warm, levels, pin, may_wait: true, scope: &scope };
+        let (may_wait, failed, scope) = (true, &[][..], &scope);
+        let context = ChoiceContext { warm: &warm, levels, pin, may_wait, scope, failed };
         let begun = self.plan_route(task, self.options.seed, context);
         begun
             .map(|(_, routing)| routing)
@@ -153,7 +154,7 @@ impl Routes {
             return None;
         }
         let situation = Situation {
-            need: plan.task.need.clone(),
+            need: plan.task.router_need(),
             attempts: plan.attempts.clone(),
             attempts_left: left,
             verified: true,
@@ -180,7 +181,7 @@ impl Routes {
         let role = self.options.roles.arm_for_stage(WorkStage::Turn(plan.task.classified.kind));
         let (offers, applied) = self.build_offers(&arms, &plan.task, &plan.given_up, context, role);
         let situation = Situation {
-            need: plan.task.need.clone(),
+            need: plan.task.router_need(),
             attempts: Vec::new(),
             attempts_left: 1,
             verified: false,
@@ -204,11 +205,14 @@ impl Routes {
         context: ChoiceContext<'_>,
     ) -> (Strategy, RouterChoice) {
         let situation = |verified, attempts_left| Situation {
-            need: task.need.clone(),
+            need: task.router_need(),
             attempts: Vec::new(),
             attempts_left,
             verified,
         };
+        if !context.failed.is_empty() {
+            return (Strategy::Single, self.choose_stronger(task, offers, applied, seed, context));
+        }
         let choose =
             |situation: &Situation| applied.choose(&self.lock_router(), situation, offers, seed);
         let single = choose(&situation(false, 1));
@@ -242,6 +246,38 @@ impl Routes {
         } else {
             (Strategy::Single, single)
         }
+    }
+
+    /// Chooses among the arms that have not failed at the task, as after attempts that a check rejected.
+    fn choose_stronger(
+        &self,
+        task: &Task,
+        offers: &[Offer],
+        applied: &AppliedRules,
+        seed: u64,
+        context: ChoiceContext<'_>,
+    ) -> RouterChoice {
+        let rejected =
+            |arm: &ModelRef| Attempt { arm: arm.clone(), verdict: Some(false), cost_micro_usd: 0 };
+        let situation = Situation {
+            need: task.router_need(),
+            attempts: context.failed.iter().map(rejected).collect(),
+            attempts_left: 1,
+            verified: true,
+        };
+        let mut choice = applied.choose(&self.lock_router(), &situation, offers, seed);
+        // A person asks for another attempt, whatever it is worth.
+        if !matches!(choice.decision, Decision::Run(_)) {
+            let quality = |it: &&WeighedArm| it.quality;
+            let best = choice
+                .candidates
+                .iter()
+                .max_by(|one, other| quality(one).total_cmp(&quality(other)));
+            let best = best.and_then(|best| offers.get(best.offer));
+            choice.decision =
+                best.map_or(Decision::Impossible, |best| Decision::Run(vec![best.arm.clone()]));
+        }
+        choice
     }
 
     /// Reports whether a check or a reviewer can look at the work of the task.
@@ -348,6 +384,9 @@ impl Routes {
         context: ChoiceContext<'_>,
     ) -> String {
         let name = arm.name();
+        if let Some(failed) = context.failed.last() {
+            return format!("in place of {failed}, which failed at this step");
+        }
         if context.pin == Some(&name) {
             return "you chose it".to_owned();
         }

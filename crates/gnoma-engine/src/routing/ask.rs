@@ -256,8 +256,10 @@ impl Account {
         let draws = self.routes.draws_for(arm, &self.scope, &amount);
         let at_ms = self.routes.now_ms();
         let origin = self.routes.call_origin(&self.scope, self.task.as_ref());
+        let is_priced = arm.price.is_some();
+        let arm = arm.name();
         match ledger
-            .reserve(ReservationRequest { at_ms, arm: arm.name(), amount, draws, origin })
+            .reserve(ReservationRequest { at_ms, arm, amount, is_priced, draws, origin })
             .await
         {
             Ok(ReservationOutcome::Held(id)) => Ok(Some(Hold::new(ledger, id))),

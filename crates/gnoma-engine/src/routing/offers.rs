@@ -59,6 +59,8 @@ pub(crate) struct ChoiceContext<'a> {
     pub(crate) may_wait: bool,
     /// Whose money is spent.
     pub(crate) scope: &'a Scope,
+    /// Arms that failed at the task before the turn: a stronger one is chosen.
+    pub(crate) failed: &'a [ModelRef],
 }
 
 /// An obstacle that rules an arm out.

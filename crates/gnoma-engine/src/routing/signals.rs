@@ -272,7 +272,12 @@ mod tests {
     use super::*;
 
     fn ran(command: &str, code: i32) -> CommandReport {
-        CommandReport { command: command.to_owned(), exit_code: Some(code), walled: None }
+        CommandReport {
+            command: command.to_owned(),
+            exit_code: Some(code),
+            walled: None,
+            trial: None,
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a turn is about, as far as choosing an arm goes.
 
+use std::sync::Arc;
+
 use gnoma_core::{ModelRequest, text_truncation};
 use gnoma_router::{
     Need, TaskKind,
@@ -42,6 +44,8 @@ pub(crate) struct Task {
     pub(crate) touched: Vec<String>,
     /// The words were read for it.
     is_judged: bool,
+    /// The step of a saved task that it is.
+    pub(crate) step: Option<Arc<str>>,
 }
 
 impl Task {
@@ -83,9 +87,21 @@ impl Task {
     /// Returns the kind of the task, for learning.
     pub(crate) fn kind(&self) -> TaskKind {
         if self.is_judged {
-            return self.need.kind.clone();
+            return self.router_need().kind;
         }
-        classify::classify_text(&self.words).kind.task_kind()
+        self.kind_of_step(classify::classify_text(&self.words).kind.task_kind())
+    }
+
+    /// Returns what the router is asked for: a step of a saved task is a kind by itself there, and nowhere else.
+    pub(crate) fn router_need(&self) -> Need {
+        Need { kind: self.kind_of_step(self.need.kind.clone()), ..self.need.clone() }
+    }
+
+    fn kind_of_step(&self, kind: TaskKind) -> TaskKind {
+        match &self.step {
+            Some(step) => kind.of_step(step),
+            None => kind,
+        }
     }
 
     /// Returns the kind of task if the words were read for it: reading them only to record it would delay a request.
@@ -118,6 +134,7 @@ impl Task {
             paths: Vec::new(),
             touched: Vec::new(),
             is_judged: true,
+            step: None,
         }
     }
 
@@ -151,8 +168,8 @@ impl Task {
     }
 
     fn read_as(self, classified: Classification) -> Self {
-        let Self { words, facts, paths, touched, .. } = self;
-        Self { paths, touched, ..Self::from_classified(words, classified, facts) }
+        let Self { words, facts, paths, touched, step, .. } = self;
+        Self { paths, touched, step, ..Self::from_classified(words, classified, facts) }
     }
 
     /// As rules see it. `time`: what the clock on the wall says.

@@ -172,16 +172,17 @@ impl CallJudge {
             return self.decide_as_it_is(call, ask);
         };
         let first = self.clone().decide_as_it_is(call, ask);
-        let ask = match &first.verdict {
+        let (ask, first_dangers) = match &first.verdict {
             Verdict::Deny { .. } | Verdict::Fail { .. } => return first,
-            Verdict::Ask { reason, .. } => Some(reason.clone()),
-            Verdict::Allow { .. } => None,
+            Verdict::Ask { reason, dangers, .. } => (Some(reason.clone()), dangers.clone()),
+            Verdict::Allow { .. } => (None, Vec::new()),
         };
         let mut both = Self { tool: starter, ..self }.decide_as_it_is(started, ask.clone());
-        if let (Some(first), Verdict::Ask { reason, .. }) = (ask, &mut both.verdict)
-            && *reason != first
-        {
-            *reason = format!("{first}; {reason}");
+        if let (Some(first), Verdict::Ask { reason, dangers, .. }) = (ask, &mut both.verdict) {
+            if *reason != first {
+                *reason = format!("{first}; {reason}");
+            }
+            dangers.extend(first_dangers);
         }
         both
     }

@@ -88,7 +88,8 @@ impl Session {
         let only_counted = |draw: PoolDraw| PoolDraw { limits: Vec::new(), ..draw };
         let draws = self.draws(arm).into_iter().map(only_counted).collect();
         let origin = self.call_origin();
-        let ask = ReservationRequest { at_ms, arm: arm.name(), amount: call.amount, draws, origin };
+        let (arm, amount, is_priced) = (arm.name(), call.amount, call.is_priced);
+        let ask = ReservationRequest { at_ms, arm, amount, is_priced, draws, origin };
         self.spending.settle_in_time(async move {
             match ledger.reserve(ask).await {
                 Ok(ReservationOutcome::Held(id)) => {
@@ -169,6 +170,9 @@ impl Session {
     pub(super) async fn tell_costs(&mut self, shares: Vec<Share>) -> Result<(), FrontEndGone> {
         for share in shares {
             self.add_cost(&share);
+            if share.is_estimated {
+                self.spending.unreported_usage += share.usage;
+            }
             let call_micro_usd = share.micro_usd;
             if call_micro_usd.is_none() {
                 self.tell_unpriced(&share.arm).await?;
@@ -229,7 +233,7 @@ impl Session {
         let rest = self.settle_rest();
         let _gone = self.tell_costs(rest).await;
         if let Some(plan) = self.router.last.take() {
-            let right = self.router.rating.take();
+            let right = self.router.take_verdict();
             self.learn_outcome(&plan, right);
         }
         let settling = &mut self.spending.settling;

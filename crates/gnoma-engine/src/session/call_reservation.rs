@@ -52,7 +52,8 @@ impl Session {
         };
         let price = plan.arm.price;
         let origin = self.call_origin();
-        let ask = ReservationRequest { at_ms: routes.now_ms(), arm, amount, draws, origin };
+        let (at_ms, is_priced) = (routes.now_ms(), price.is_some());
+        let ask = ReservationRequest { at_ms, arm, amount, is_priced, draws, origin };
         let unsettled = self.spending.unsettled.clone();
         self.waiting = Some(Box::pin(async move {
             let reserved =

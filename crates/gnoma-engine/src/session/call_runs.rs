@@ -32,6 +32,10 @@ impl Session {
         self.inbox.extend(stop.map(Input::StopAfter));
         if !is_check {
             self.observe_outcome(&outcome);
+        } else if let ToolOutcome::Done(output) | ToolOutcome::Failed(output) = &outcome
+            && let Some(report) = &output.report
+        {
+            self.router.record_step_command(report);
         }
         self.take_back(Some(&call)).await?;
         let why = sandbox_denial(&outcome).filter(|_| self.gate.may_offer_outside(&call));

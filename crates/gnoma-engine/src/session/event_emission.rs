@@ -1,8 +1,10 @@
 //! Telling events: what one means is kept first, and what it means for the session is done.
 
+use std::mem;
+
 use gnoma_core::{
     Event, Usage,
-    session::{NoticeLevel, Outcome},
+    session::{NoticeLevel, Outcome, SessionState},
 };
 
 use super::state::{FrontEndGone, Session};
@@ -17,6 +19,9 @@ impl Session {
             }
             Event::ToolEnded { call, .. } => self.gate.remove_call(&call.id),
             Event::Compacted { .. } | Event::Uncompacted { .. } => self.reset_context(),
+            Event::State(SessionState::Active) => {
+                self.spending.unreported_usage = Usage::default();
+            }
             Event::TurnEnded { outcome, usage, .. } => {
                 *usage += self.turn_is_over(outcome).await?;
             }
@@ -68,14 +73,18 @@ impl Session {
         self.router.reset_context(tokens);
     }
 
-    /// A turn has ended: its plan waits for what the person thinks of it. Gives what a call took that was
-    /// stopped with it.
+    /// A turn has ended: its plan waits for what the person thinks of it. Returns the tokens that no provider has
+    /// reported, and those of a call that was stopped with it.
     async fn turn_is_over(&mut self, outcome: &Outcome) -> Result<Usage, FrontEndGone> {
         self.drop_call();
         let stopped = self.spending.call.as_ref().filter(|call| call.is_dropped);
-        let taken = stopped.map_or_else(Usage::default, |call| call.meter.total_usage());
+        let stopped = stopped.map(|call| call.meter.total_usage());
+        let mut taken = mem::take(&mut self.spending.unreported_usage);
         let rest = self.settle_rest();
         self.tell_costs(rest).await?;
+        let last = mem::take(&mut self.spending.unreported_usage);
+        // The meter of a call that was stopped has counted what its shares count.
+        taken += stopped.unwrap_or(last);
         if let Some(plan) = self.router.end_turn(outcome, self.turn.tool_handling()) {
             self.share_out(&plan);
             self.router.put_away(plan);

@@ -96,7 +96,9 @@ impl Session {
             return Ok(());
         }
         let Some(step) = self.added.next_step.take() else { return Ok(()) };
-        let StepTurn { text, command, model, timeout_s, announcement } = step;
+        let StepTurn { text, command, model, timeout_s, announcement, failed_models, name } = step;
+        self.router.failed_models = failed_models;
+        self.router.step = Some(name).filter(|name| !name.is_empty()).map(Into::into);
         self.notify(NoticeLevel::Info, announcement).await?;
         if let Some(model) = model
             && command.is_none()
@@ -169,6 +171,8 @@ impl Session {
             }
             Event::TurnEnded { .. } => {
                 self.router.turn_pin = None;
+                self.router.failed_models.clear();
+                self.router.step = None;
                 self.added.turn_ended();
             }
             _ => (),

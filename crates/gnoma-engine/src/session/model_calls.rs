@@ -82,11 +82,12 @@ impl Session {
 
     fn call_of(&self, arm: Arm, context_tokens: u64, shares: Option<arm_panel::Shares>) -> Call {
         let limits = self.turn.limits();
-        let first = if is_own_server(&arm) { limits.local_first_byte } else { limits.first_byte };
+        let is_own = is_own_server(&arm);
+        let first = if is_own { limits.local_first_byte } else { limits.first_byte };
         // The members of a panel have their own patience.
         // So have agents, whose commands may take long.
         let is_waited_for = shares.is_none() && arm.wire != Wire::Agent;
-        let silence = is_waited_for.then(|| Silence::new(first, limits.silence));
+        let silence = is_waited_for.then(|| Silence::new(first, limits.silence, is_own));
         let meter = Meter::for_arm(&arm, context_tokens);
         Call {
             arm,

@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{
     ErrorKind, ModelRef, ProviderError, ThinkingMode, ledger::Level, session::Outcome,
-    suggest::find_model,
+    suggest::find_model, tool::CommandReport,
 };
 use gnoma_router::{pool::Scope, rules::MatchedPaths};
 
@@ -50,6 +50,12 @@ pub(super) struct Router {
     pub(super) pin: Pin,
     /// The arm that the turn under way asks, where what was said wants one.
     pub(super) turn_pin: Option<ModelRef>,
+    /// Models that failed at the step of a task which the turn repeats: a stronger one is asked.
+    pub(super) failed_models: Vec<ModelRef>,
+    /// The step of a saved task that the turn is.
+    pub(super) step: Option<Arc<str>>,
+    /// True if a check that a step ran after the work of the last turn was green, false if it was red.
+    pub(super) checked: Option<bool>,
     /// Prompts that may be warm.
     pub(super) warm: HashMap<ModelRef, WarmPrompt>,
     /// The levels that say how much of each limit is used.
@@ -58,6 +64,8 @@ pub(super) struct Router {
     pub(super) concern: MatchedPaths,
     /// Messages of the history that were looked at for it.
     pub(super) looked_at: usize,
+    /// The person knows that the arm which classifies does not answer.
+    pub(super) is_classifier_told: bool,
 }
 
 impl Router {
@@ -74,10 +82,14 @@ impl Router {
             began_ms,
             pin: Pin::AsConfigured,
             turn_pin: None,
+            failed_models: Vec::new(),
+            step: None,
+            checked: None,
             warm: HashMap::new(),
             levels: Vec::new(),
             concern,
             looked_at: 0,
+            is_classifier_told: false,
         }
     }
 
@@ -125,8 +137,20 @@ impl Router {
     pub(super) fn put_away(&mut self, plan: RoutePlan) {
         if !plan.attempts.is_empty() {
             self.last = Some(plan);
-            self.rating = None;
+            (self.rating, self.checked) = (None, None);
         }
+    }
+
+    /// A command of a step of a task has ended. If it is a check, it says whether the work of the turn before was right.
+    pub(super) fn record_step_command(&mut self, report: &CommandReport) {
+        let Some(last) = self.last.as_mut().filter(|_| self.step.is_some()) else { return };
+        last.signals.command_ended(report);
+        self.checked = last.signals.last_check().map(|(_, green)| green).or(self.checked);
+    }
+
+    /// Takes what is known of whether the work of the last turn was right: a person's word, or else a step's check.
+    pub(super) fn take_verdict(&mut self) -> Option<bool> {
+        self.rating.take().or(self.checked.take())
     }
 
     /// From now on, models receive the conversation in another form.
@@ -150,6 +174,9 @@ impl Router {
     }
 
     pub(super) fn pinned_model(&self) -> Option<&ModelRef> {
+        if !self.failed_models.is_empty() {
+            return None;
+        }
         if self.turn_pin.is_some() {
             return self.turn_pin.as_ref();
         }
@@ -167,6 +194,7 @@ impl Router {
             pin: self.pinned_model(),
             may_wait: true,
             scope: &self.scope,
+            failed: &self.failed_models,
         }
     }
 

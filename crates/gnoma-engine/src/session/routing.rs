@@ -6,7 +6,7 @@ use gnoma_core::{
     Content, ErrorKind, Event, Message, ModelRef, ProviderError, Role,
     ledger::Level,
     lifecycle::{Point, PointKind},
-    session::NoticeLevel,
+    session::{NoticeLevel, Routing},
 };
 use tokio::time::timeout;
 
@@ -20,7 +20,8 @@ use crate::{
     routing::{
         OWN,
         ask::{Account, ArmReply, Share},
-        plan::NoArm,
+        offers::ChoiceContext,
+        plan::{NoArm, RoutePlan},
         signals,
         task::Task,
     },
@@ -39,8 +40,8 @@ impl Session {
         self.look_for_paths();
         let mut task = self.current_task();
         if let Some(plan) = self.router.last.take() {
-            let reaction = || signals::classify_reaction(&task.words, &plan.task.words);
-            let right = self.router.rating.take().or_else(reaction);
+            let verdict = self.router.take_verdict();
+            let right = verdict.or_else(|| self.reaction_to(&plan, &task));
             self.learn_outcome(&plan, right);
             task = task.with_previous_kind(&plan.task);
         } else if let Some(before) = self.task_before() {
@@ -58,7 +59,7 @@ impl Session {
         let may_see = |arm: &Arm| routes.kept_from(&arm.name(), &task).is_none();
         let classifier = classifier.and_then(|name| routes.find_arm(name)).filter(may_see);
         if heard.is_none() && ledger.is_none() && classifier.is_none() {
-            return self.begin_route(task, Vec::new(), Vec::new()).await;
+            return self.begin_route(&task, Vec::new(), Vec::new()).await;
         }
         let (at_ms, account) = (routes.now_ms(), self.account());
         self.wait_for(async move {
@@ -71,31 +72,39 @@ impl Session {
                 let ledger = ledger.filter(|_| !limited.is_empty())?;
                 timeout(LEDGER_PATIENCE, ledger.limit_levels(limited, at_ms)).await.ok()?.ok()
             };
-            let (levels, (task, shares)) =
+            let (levels, (task, shares, failure)) =
                 tokio::join!(levels, classify_task(task, classifier, &account));
-            PendingWork::Task(task, shares, levels.unwrap_or_default())
+            PendingWork::Task(task, shares, levels.unwrap_or_default(), failure)
         });
         Ok(())
+    }
+
+    /// Returns what the begin of a task says about the work of the turn before: right, wrong, or nothing.
+    fn reaction_to(&self, plan: &RoutePlan, task: &Task) -> Option<bool> {
+        if task.step.is_none() {
+            return signals::classify_reaction(&task.words, &plan.task.words);
+        }
+        // The words of a step are no reaction, but a person may want a stronger model for it.
+        self.router.failed_models.contains(&plan.arm.name()).then_some(false)
     }
 
     /// Begins the way of the turn with what is known of its task. `shares`: what finding out took.
     pub(super) async fn begin_route(
         &mut self,
-        task: Task,
+        task: &Task,
         shares: Vec<Share>,
         levels: Vec<Level>,
     ) -> Result<(), FrontEndGone> {
         self.router.levels = levels;
-        let routes = Arc::clone(&self.router.routes);
-        let seed = routes.options.seed.wrapping_add(self.router.turns);
-        // Where nobody is known for answers in a form, or for thinking, somebody else is asked.
-        let is_special = task.need.structured_output || task.need.thinking;
-        let plain = is_special.then(|| task.clone().with_needs(false, false));
-        let begun = routes.plan_route(task, seed, self.router.choice_context());
-        let begun = match (begun, plain) {
-            (Err(_), Some(task)) => routes.plan_route(task, seed, self.router.choice_context()),
-            (begun, _) => begun,
-        };
+        let mut begun = self.plan_route(task, &self.router.levels);
+        if begun.is_err() && !self.router.failed_models.is_empty() {
+            self.router.failed_models.clear();
+            let text = "no other model can do this step, so the same one tries it again";
+            self.notify(NoticeLevel::Warning, text.to_owned()).await?;
+            begun = self.plan_route(task, &self.router.levels);
+        }
+        // A call that only limits are in the way of is refused when it is reserved: by then it is known what it takes.
+        let begun = begun.or_else(|no_arm| self.plan_route(task, &[]).map_err(|_| no_arm));
         let routed = match begun {
             Ok((plan, routing)) => {
                 let delivery = match (plan.is_looking, plan.is_checked()) {
@@ -104,7 +113,7 @@ impl Session {
                     (false, false) => Delivery::Direct,
                 };
                 self.router.plan = Some(plan);
-                if routes.arms().len() > 1 {
+                if self.router.routes.arms().len() > 1 {
                     self.emit(Event::Routed(Box::new(routing))).await?;
                 }
                 Ok(delivery)
@@ -113,6 +122,34 @@ impl Session {
         };
         self.inbox.push_back(Input::Routed(routed));
         self.tell_costs(shares).await
+    }
+
+    /// Warns, once a session, that the arm which classifies does not answer.
+    pub(super) async fn tell_classifier_failure(
+        &mut self,
+        failure: Option<String>,
+    ) -> Result<(), FrontEndGone> {
+        match failure {
+            Some(text) if !self.router.is_classifier_told => {
+                self.router.is_classifier_told = true;
+                self.notify(NoticeLevel::Warning, text).await
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Plans the way of a turn as the limits stand.
+    fn plan_route(&self, task: &Task, levels: &[Level]) -> Result<(RoutePlan, Routing), NoArm> {
+        let routes = &self.router.routes;
+        let seed = routes.options.seed.wrapping_add(self.router.turns);
+        let context = ChoiceContext { levels, ..self.router.choice_context() };
+        let begun = routes.plan_route(task.clone(), seed, context);
+        // Where no arm is known for answers in a form, or for thinking, another one is asked.
+        let is_special = task.need.structured_output || task.need.thinking;
+        if begun.is_ok() || !is_special {
+            return begun;
+        }
+        routes.plan_route(task.clone().with_needs(false, false), seed, context)
     }
 
     /// Returns the task that the person asks for.
@@ -126,6 +163,7 @@ impl Session {
         let matters = self.router.routes.arms().len() > 1 || !options.rules.is_empty();
         let mut task = Task::from_words(words, has_images, context_tokens, matters, options);
         task.touched = self.router.concern.matched_paths();
+        task.step.clone_from(&self.router.step);
         let thinking = self.router.thinking.is_needed(&task.words);
         task.with_needs(self.turn.has_shape(), thinking)
     }
@@ -223,15 +261,8 @@ fn no_arm_error(no_arm: &NoArm) -> ProviderError {
         (None, []) => "no model is configured".to_owned(),
         (None, reasons) => format!("no model is available: {}", reasons.join("; ")),
     };
-    let (kind, hint) = if why.contains(" cap of ") {
-        (
-            ErrorKind::Quota,
-            "Caps are set in `router.caps` and `rate_limits`; `gnoma router pools` shows where limits stand.",
-        )
-    } else {
-        (ErrorKind::NotFound, "`gnoma route` shows every model with what excludes it.")
-    };
-    ProviderError::new(kind, OWN, why).with_hint(hint)
+    ProviderError::new(ErrorKind::NotFound, OWN, why)
+        .with_hint("`gnoma route \"TASK\"` shows every model with what excludes it.")
 }
 
 fn has_images(message: &Message) -> bool {
@@ -245,14 +276,19 @@ fn has_images(message: &Message) -> bool {
     })
 }
 
-/// Lets an arm classify the task; the type that the words suggest is used if it says nothing useful.
+/// Lets an arm classify the task; the type that the words suggest is used if it says nothing useful. Returns a warning
+/// as well if it does not answer.
 async fn classify_task(
     task: Task,
     classifier: Option<Arm>,
     account: &Account,
-) -> (Task, Vec<Share>) {
-    let Some(arm) = classifier else { return (task, Vec::new()) };
+) -> (Task, Vec<Share>, Option<String>) {
+    let Some(arm) = classifier else { return (task, Vec::new(), None) };
     let request = task.classifier_request(&arm);
     let ArmReply { text, shares } = account.ask_arm(&arm, request, CLASSIFIER_PATIENCE).await;
-    (task.with_judgement(text.ok().as_deref()), shares)
+    let failure = text.as_ref().err().map(|error| {
+        let name = arm.name();
+        format!("{name}, which classifies requests (`slm`), does not answer: {error}")
+    });
+    (task.with_judgement(text.ok().as_deref()), shares, failure)
 }

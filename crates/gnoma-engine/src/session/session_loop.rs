@@ -224,8 +224,9 @@ impl Session {
 
     async fn handle_reply(&mut self, reply: PendingWork) -> Result<(), FrontEndGone> {
         match reply {
-            PendingWork::Task(task, shares, levels) => {
-                self.begin_route(task, shares, levels).await?;
+            PendingWork::Task(task, shares, levels, failure) => {
+                self.tell_classifier_failure(failure).await?;
+                self.begin_route(&task, shares, levels).await?;
             }
             PendingWork::Room(reserved) => self.on_reservation(reserved).await?,
             PendingWork::Summary(told, shares) => self.finish_compaction(told, shares).await?,

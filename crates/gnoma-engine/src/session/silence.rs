@@ -1,7 +1,8 @@
 //! A model that says nothing: people see what gnoma is waiting for, and the wait has a limit.
 //!
 //! Only content counts. A server that sends comments or empty pieces to keep the connection open is silent, however
-//! often it sends them.
+//! often it sends them. One exception: a server elsewhere that has accepted the request has begun to answer, as its
+//! model may think for minutes before the first word. A server of the user's own accepts it before it loads the model.
 
 use std::time::Duration;
 
@@ -22,27 +23,31 @@ pub(super) struct Silence {
     /// The silence after which the next notice appears.
     next_word: Duration,
     has_begun: bool,
+    /// The server may have to load the model after it has accepted the request.
+    loads_model: bool,
 }
 
 impl Silence {
-    /// A call has begun; `first`: the longest silence before the first sign, `within` after it.
-    pub(super) fn new(first: Duration, within: Duration) -> Self {
+    /// A call has begun; `first`: the longest silence before the first sign, `within` after it. `loads_model`: only
+    /// content is a sign.
+    pub(super) fn new(first: Duration, within: Duration, loads_model: bool) -> Self {
         Self {
             since: Instant::now(),
             limit: first,
             limit_within: within,
             next_word: FIRST_WORD,
             has_begun: false,
+            loads_model,
         }
     }
 
     /// Takes in an event of the answer and restarts the wait, unless the event brings nothing.
     pub(super) fn reset_on_event(&mut self, event: &StreamEvent) {
-        if self.has_begun && says_nothing(event) {
+        if (self.has_begun || self.loads_model) && says_nothing(event) {
             return;
         }
-        let within = self.limit_within;
-        *self = Self { has_begun: true, limit: within, ..Self::new(within, within) };
+        let (within, loads_model) = (self.limit_within, self.loads_model);
+        *self = Self { has_begun: true, ..Self::new(within, within, loads_model) };
     }
 
     /// Returns the time at which the silence has to be checked.
@@ -85,5 +90,25 @@ fn says_nothing(event: &StreamEvent) -> bool {
         | StreamEvent::ToolCallDone { .. }
         | StreamEvent::UnknownStop { .. }
         | StreamEvent::Stop(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_that_loads_behind_an_accepted_request_has_not_begun_to_answer() {
+        let (first, within) = (Duration::from_secs(2), Duration::from_secs(300));
+        let event = |text: &str| StreamEvent::TextDelta { slot: 0, text: text.into() };
+        for (loads_model, limit) in [(true, first), (false, within)] {
+            let mut silence = Silence::new(first, within, loads_model);
+            silence.reset_on_event(&event(""));
+            let observed = silence.check_duration();
+            assert_eq!((observed.limit, observed.has_begun), (limit, !loads_model));
+            silence.reset_on_event(&event("so"));
+            let observed = silence.check_duration();
+            assert_eq!((observed.limit, observed.has_begun), (within, true));
+        }
     }
 }

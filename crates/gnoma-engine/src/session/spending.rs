@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gnoma_core::{Message, ModelRef, Role, StreamEvent, session::ContextUse, task::box_future};
+use gnoma_core::{
+    Message, ModelRef, Role, StreamEvent, Usage, session::ContextUse, task::box_future,
+};
 use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +60,8 @@ pub(super) struct Spending {
     /// Most tokens of its answer, where the room is small.
     pub(super) answer_tokens: Option<u32>,
     pub(super) session_micro_usd: u64,
+    /// Tokens of the turn's calls as gnoma counts them, where no provider has reported them.
+    pub(super) unreported_usage: Usage,
     /// The tracker that counts the tokens of the conversation.
     pub(super) tracker: Tracker,
     /// The last reported value.
@@ -83,6 +87,7 @@ impl Spending {
             hold: None,
             answer_tokens: None,
             session_micro_usd: 0,
+            unreported_usage: Usage::default(),
             tracker,
             told_context: None,
             settling: JoinSet::new(),

@@ -61,8 +61,9 @@ pub(super) struct FinishedCall {
 
 /// The work that the turn waits for, beside the model and the tools. One thing at a time.
 pub(super) enum PendingWork {
-    /// The type of task, the usage of finding it out, and how much of each limit is used.
-    Task(Task, Vec<Share>, Vec<Level>),
+    /// The type of task, the usage of finding it out, how much of each limit is used, and a warning if the arm that
+    /// classifies does not answer.
+    Task(Task, Vec<Share>, Vec<Level>, Option<String>),
     /// The result of reserving room for the call.
     Room(Result<RoomResult, StoreError>),
     /// The summary, and what it leaves out unseen, or why there is none; and the usage of making it.

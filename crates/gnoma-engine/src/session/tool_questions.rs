@@ -84,7 +84,7 @@ impl Session {
         pending.asked += 1;
         shown.id = question_id(pending.asked);
         let (id, during) = (shown.id.clone(), Some(call.clone()));
-        let Question { text: reason, preview, inquiry, parts, notable, .. } = question;
+        let Question { text: reason, preview, inquiry, parts, notable, dangers, .. } = question;
         let asked = Event::PermissionAsked {
             call: shown,
             reason,
@@ -94,6 +94,7 @@ impl Session {
             during,
             parts,
             notable,
+            dangers,
         };
         let goes_on = goes_on.then(|| asked.clone());
         pending.open.insert(id, OpenQuestion { call, answer, wants_words, goes_on });

@@ -161,8 +161,8 @@ impl Batch {
             if call.broken {
                 let name = &call.name;
                 return Some(format!(
-                    "the arguments of `{name}` are not a JSON object, or have a field twice; nothing was \
-                     done"
+                    "the arguments of `{name}` are not a JSON object, or have a field twice or a number \
+                     that is too large; nothing was done"
                 ));
             }
             fits::find_argument_error(spec, call)

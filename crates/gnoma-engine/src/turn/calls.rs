@@ -6,6 +6,7 @@ use gnoma_core::{
     message::CallId,
     plan,
     session::{NoticeLevel, Outcome, PermissionAnswer},
+    tool::CommandReport,
 };
 
 use super::{
@@ -57,7 +58,8 @@ impl Turn {
             Input::Walled { call, outcome, duration_ms, why } => {
                 let held = batch.hold_outcome(&call, outcome, duration_ms)?;
                 // The question first: a long reason is cut at its end.
-                let reason = format!("run it again outside the sandbox? {why}");
+                let question = "run it again outside the sandbox?";
+                let reason = format!("{question} {why}");
                 let (preview, always, parts) = (None, None, Vec::new());
                 let (call, inquiry, during) = (held, None, None);
                 let asked = Event::PermissionAsked {
@@ -69,6 +71,7 @@ impl Turn {
                     during,
                     parts,
                     notable: Vec::new(),
+                    dangers: vec![question.to_owned()],
                 };
                 fx.push(Effect::Emit(asked));
                 None
@@ -106,7 +109,7 @@ impl Turn {
                 self.record_outcome(batch, id, ToolOutcome::failure_text(text), 0, fx)
             }
             Verdict::Deny { .. } | Verdict::Fail { .. } => None,
-            Verdict::Ask { reason, preview, always } => {
+            Verdict::Ask { reason, preview, always, dangers } => {
                 let call = batch.mark_asked(id)?;
                 let (inquiry, during, parts) = (None, None, Vec::new());
                 fx.push(Effect::Emit(Event::PermissionAsked {
@@ -118,6 +121,7 @@ impl Turn {
                     during,
                     parts,
                     notable: Vec::new(),
+                    dangers,
                 }));
                 None
             }
@@ -197,12 +201,13 @@ impl Turn {
         fx: &mut Effects,
     ) -> Option<ToolOutcome> {
         let call = batch.open_call(id)?.clone();
-        let mut diff = None;
+        let (mut diff, mut command) = (None, None);
         let mut advice = Vec::new();
+        if let ToolOutcome::Done(output) | ToolOutcome::Failed(output) = &outcome {
+            command = output.report.as_ref().map(CommandReport::to_end);
+            diff = output.diff.clone().filter(|_| !batch.is_check);
+        }
         if !batch.is_check {
-            if let ToolOutcome::Done(output) | ToolOutcome::Failed(output) = &outcome {
-                diff.clone_from(&output.diff);
-            }
             let spec = self.specs.get(&call.name).map(AsRef::as_ref);
             advice = self.watch.record_call(&call, spec, &outcome);
             if let (Some(spec), ToolOutcome::Done(_)) = (spec, &outcome)
@@ -219,7 +224,7 @@ impl Turn {
         let mut result = outcome.into_result(&call);
         add_advice(advice, &mut result, &mut self.notes);
         batch.record_result(id, result.clone());
-        fx.push(Effect::Emit(Event::ToolEnded { call, result, diff, duration_ms }));
+        fx.push(Effect::Emit(Event::ToolEnded { call, result, diff, duration_ms, command }));
         check
     }
 

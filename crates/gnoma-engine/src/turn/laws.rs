@@ -283,7 +283,7 @@ impl Walk {
         match self.dice.below(5) {
             0 => Verdict::Deny { reason },
             1 => Verdict::Fail { text: reason },
-            2 => Verdict::Ask { reason, preview: None, always: None },
+            2 => Verdict::Ask { reason, preview: None, always: None, dangers: Vec::new() },
             _ => Verdict::Allow { reason },
         }
     }
@@ -299,7 +299,12 @@ impl Walk {
 
     fn run_of(&mut self, call: CallId) -> Input {
         let code = i32::from(self.dice.one_in(3));
-        let report = CommandReport { command: "make".into(), exit_code: Some(code), walled: None };
+        let report = CommandReport {
+            command: "make".into(),
+            exit_code: Some(code),
+            walled: None,
+            trial: None,
+        };
         let text = format!("r{}", self.dice.below(99));
         let outcome = ToolOutcome::Done(ToolOutput {
             report: Some(report).filter(|_| !self.dice.one_in(4)),

@@ -41,6 +41,8 @@ pub(crate) enum Verdict {
         preview: Option<String>,
         /// The rule that would answer for them from now on.
         always: Option<String>,
+        /// The parts of the reason that name a danger.
+        dangers: Vec<String>,
     },
 }
 

@@ -169,7 +169,7 @@ impl Turn {
     fn cannot_compact(&mut self, cause: Cause, why: &CompactionFailure, fx: &mut Effects) -> Phase {
         match (cause, why) {
             (Cause::Asked, CompactionFailure::NobodyToAsk) => {
-                let text = "could not compact the conversation: no model is available to summarize it; `gnoma route` shows why each is excluded";
+                let text = "could not compact the conversation: no model is available to summarize it; `gnoma route \"TASK\"` shows why each is excluded";
                 emit_warning(text.to_owned(), fx);
                 self.become_idle(fx)
             }

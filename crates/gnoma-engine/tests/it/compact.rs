@@ -388,7 +388,8 @@ async fn a_turn_goes_on_although_its_own_calls_have_filled_the_window() {
     assert_legal(&sent);
     assert!(sent.last().is_some_and(|last| last.role() == Role::Tool), "{sent:?}");
     let Some(Event::TurnEnded { usage, .. }) = events.iter().rev().nth(1) else { panic!() };
-    assert_eq!(usage.input, 30_000);
+    // The summary and the last answer report nothing, and gnoma counts them.
+    assert!(usage.input > 30_000, "{usage:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -233,7 +233,12 @@ async fn what_a_tool_says_of_a_secret_that_it_was_handed_is_hidden() {
     let telling = FakeTool::new("write", Access::Edit, |call: &ToolCall| {
         let arguments = call.arguments.get().to_owned();
         let cut: String = arguments.chars().take(60).collect();
-        let report = CommandReport { command: arguments.clone(), exit_code: Some(1), walled: None };
+        let report = CommandReport {
+            command: arguments.clone(),
+            exit_code: Some(1),
+            walled: None,
+            trial: None,
+        };
         let diff = Some(arguments.chars().rev().collect());
         ToolOutcome::Failed(ToolOutput { report: Some(report), diff, ..ToolOutput::from_text(cut) })
     });
@@ -297,7 +302,8 @@ impl Tool for Walled {
                 return ToolOutcome::success_text("made it");
             }
             let walled = Some("The sandbox probably blocked this.".to_owned());
-            let report = CommandReport { command: "x".into(), exit_code: Some(1), walled };
+            let report =
+                CommandReport { command: "x".into(), exit_code: Some(1), walled, trial: None };
             ToolOutcome::Failed(ToolOutput {
                 report: Some(report),
                 ..ToolOutput::from_text("read-only")

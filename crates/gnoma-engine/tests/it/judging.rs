@@ -299,3 +299,26 @@ async fn an_edit_that_cannot_apply_tells_nothing_of_a_file_that_may_not_be_read_
         assert!(was_asked && result.is_none(), "{mode} {path}: {result:?}");
     }
 }
+
+#[tokio::test]
+async fn a_command_that_is_no_text_fails_before_anybody_is_asked_and_after_what_forbids_it() {
+    for (mode, told) in [
+        (PermissionMode::Auto, "the arguments do not fit `run`: `command` must be a string"),
+        (PermissionMode::Plan, "permission denied"),
+    ] {
+        for interactive in [false, true] {
+            let tool = FakeTool::new("run", Access::Execute, |_| ToolOutcome::success_text("ran"));
+            let tool = tool.with_touches(TouchedResource::command("command"));
+            let answers =
+                vec![Answer::calls(&[("c", "run", r#"{"command":5}"#)]), Answer::text("ok")];
+            let provider = Arc::new(FakeProvider::new(answers));
+            let mut run = start_with(provider, vec![Arc::new(tool.clone())], mode, interactive);
+            run.say("go");
+            let messages = history(&run.until_idle().await);
+            let result = messages.iter().find_map(|message| message.tool_results().next());
+            let result = result.map(gnoma_core::ToolResult::joined_text).unwrap_or_default();
+            assert!(result.starts_with(told), "{mode}: {result}");
+            assert!(tool.calls().is_empty(), "{mode}");
+        }
+    }
+}

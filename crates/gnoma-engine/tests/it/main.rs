@@ -433,3 +433,21 @@ async fn a_turn_that_is_stopped_counts_what_its_call_took() {
     // One word and no tools: nothing is added for what was not sent.
     assert!(used.input < 100, "{used:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_counts_the_tokens_that_no_provider_reports() {
+    let answers = vec![Answer::text("a whole answer"), Answer::text("and another one")];
+    let mut run = start(answers, vec![], false);
+    for _ in 0..2 {
+        run.say("go");
+        let events = run.until_idle().await;
+        let used = |event: &Event| match event {
+            Event::TurnEnded { usage, .. } => Some(*usage),
+            _ => None,
+        };
+        let used = events.iter().find_map(used).unwrap();
+        assert!(used.input > 0 && used.output > 0, "{used:?}");
+        // Not those of the turn before as well.
+        assert!(used.output < 10, "{used:?}");
+    }
+}

@@ -442,6 +442,8 @@ mod tests {
             ("[pr-number] [priority]", "[pr-number] [priority]"),
             ("**/*.rs", "**/*.rs"),
             ("@team owns `x`", "@team owns `x`"),
+            ("!DESC here", "!DESC here"),
+            ("!!str 5", "5"),
             ("\"a \\d b\"", "a \\d b"),
             ("'it's'", "it's"),
             ("\"a\" and b", "a\" and b"),

@@ -1,8 +1,8 @@
 //! Fields from YAML, within limits: a parser gives events, and what they build here cannot grow.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
-use saphyr_parser::{Event, Parser, ScalarStyle};
+use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 /// Most texts, lists and maps in the fields, those that aliases repeat included.
 pub(super) const MAX_NODES: usize = 2000;
@@ -121,8 +121,9 @@ impl YamlReader {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.note_leniency(anchor > 0 || tag.is_some());
-                let is_nothing =
-                    style == ScalarStyle::Plain && matches!(&*text, "~" | "null" | "Null" | "NULL");
+                let is_plain = style == ScalarStyle::Plain;
+                let text = if is_plain { with_local_tag(text, tag.as_deref()) } else { text };
+                let is_nothing = is_plain && matches!(&*text, "~" | "null" | "Null" | "NULL");
                 // A text on several lines ends with a line break that nobody means.
                 let text = if is_nothing { "" } else { text.trim_end() };
                 self.add_node(YamlNode::Text(text.to_owned()), anchor)
@@ -204,6 +205,14 @@ impl YamlReader {
         if let Some(name) = field.filter(|_| is_odd) {
             self.lenient.push(needs_quotes(name));
         }
+    }
+}
+
+/// A plain text with the tag before it, where that is none of YAML's own: a text that begins with `!` is meant.
+fn with_local_tag<'a>(text: Cow<'a, str>, tag: Option<&Tag>) -> Cow<'a, str> {
+    match tag.filter(|tag| matches!(tag.handle.as_str(), "" | "!")) {
+        Some(tag) => format!("!{} {text}", tag.suffix.trim_start_matches('!')).into(),
+        None => text,
     }
 }
 

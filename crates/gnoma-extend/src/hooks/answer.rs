@@ -48,7 +48,7 @@ pub(crate) fn interpret_exit_code(hook: &Hook, point: &Point, run: &HookRun) -> 
         (HookEnd::Code(0), HookContract::Claude) => parse_success_output(hook, point, run),
         (HookEnd::Code(2), HookContract::Claude) => block_point(point, bounded_words(&run.stderr)),
         (HookEnd::Code(code @ (0..=2)), HookContract::Own) => {
-            interpret_gnoma_contract(point, *code, run)
+            interpret_gnoma_contract(hook, point, *code, run)
         }
         (end, contract) => {
             merge_answers([find_denial(point, contract, hook, run), failure_answer(hook, end, run)])
@@ -66,7 +66,7 @@ fn find_denial(point: &Point, contract: HookContract, hook: &Hook, run: &HookRun
     }
     let answer = match contract {
         HookContract::Claude => parse_success_output(hook, point, run),
-        HookContract::Own => interpret_gnoma_contract(point, 0, run),
+        HookContract::Own => interpret_gnoma_contract(hook, point, 0, run),
     };
     let PointAnswer { block, ask, stop, .. } = answer;
     PointAnswer { block, ask, stop, ..PointAnswer::default() }
@@ -176,21 +176,17 @@ fn parse_success_output(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswe
             let context = context_lines(point, text);
             PointAnswer { block, ask, stop, notices, context, ..PointAnswer::default() }
         }
-        HookOutput::Broken(why) if hook.fails_closed => {
-            let end = HookEnd::Failed(format!("printed JSON that cannot be read: {why}"));
-            return failure_answer(
-                hook,
-                &end,
-                &HookRun { end: end.clone(), stdout: String::new(), stderr: String::new() },
-            );
-        }
-        HookOutput::Broken(why) => {
-            let notice = of_hook(hook, &format!("printed JSON that cannot be read: {why}"));
-            PointAnswer { notices: vec![notice], ..PointAnswer::default() }
-        }
+        HookOutput::Broken(why) => unreadable_answer(hook, &why),
     };
     let forbids = output::forbids_somewhere(text) || output::forbids_somewhere(&run.stderr);
     if forbids { enforce_denial(hook, point, answer) } else { answer }
+}
+
+/// A hook whose answer cannot be read is shown, and blocks only where the hook says so.
+fn unreadable_answer(hook: &Hook, why: &str) -> PointAnswer {
+    let text = of_hook(hook, &format!("printed JSON that cannot be read: {why}"));
+    let block = hook.fails_closed.then(|| text.clone());
+    PointAnswer { block, notices: vec![text], ..PointAnswer::default() }
 }
 
 /// Returns the text of a hook at the points where text is context.
@@ -307,7 +303,8 @@ pub(crate) fn is_call_allowed(hook: &Hook, point: &Point, said: &Value) -> bool 
 }
 
 /// gnoma's own contract: 0 allows, 1 abstains, 2 denies, and JSON weighs more than the code.
-fn interpret_gnoma_contract(point: &Point, code: i32, run: &HookRun) -> PointAnswer {
+fn interpret_gnoma_contract(hook: &Hook, point: &Point, code: i32, run: &HookRun) -> PointAnswer {
+    let mut unreadable = PointAnswer::default();
     let value = match output::parse_output(&run.stdout) {
         HookOutput::Json(value) => value,
         // Of several, one that forbids counts.
@@ -318,7 +315,11 @@ fn interpret_gnoma_contract(point: &Point, code: i32, run: &HookRun) -> PointAns
         HookOutput::Text | HookOutput::Broken(_) if output::forbids_somewhere(&run.stdout) => {
             serde_json::json!({ "action": "deny" })
         }
-        HookOutput::Text | HookOutput::Broken(_) => Value::Null,
+        HookOutput::Broken(why) => {
+            unreadable = unreadable_answer(hook, &why);
+            Value::Null
+        }
+        HookOutput::Text => Value::Null,
     };
     let action = value.get("action").and_then(Value::as_str);
     // A denial counts in whatever words; one of gnoma's own is also the exit code.
@@ -338,7 +339,7 @@ fn interpret_gnoma_contract(point: &Point, code: i32, run: &HookRun) -> PointAns
         }
         _ => (),
     }
-    answer
+    merge_answers([answer, unreadable])
 }
 
 /// All answers of a point as one: what blocks beats what asks, and that beats what allows.
@@ -381,9 +382,15 @@ mod tests {
         point: &Point,
         stdout: &str,
     ) -> PointAnswer {
-        let hook = Hook {
+        let hook = hook(fails_closed, event, point.kind());
+        let (stdout, stderr) = (stdout.to_owned(), String::new());
+        interpret_exit_code(&hook, point, &HookRun { end, stdout, stderr })
+    }
+
+    fn hook(fails_closed: bool, event: &str, point: PointKind) -> Hook {
+        Hook {
             name: "h".to_owned(),
-            point: point.kind(),
+            point,
             event: event.to_owned(),
             condition: None,
             matcher: Matcher::All,
@@ -396,9 +403,7 @@ mod tests {
             by: ExtensionSource::User,
             origin: PathBuf::new(),
             root: None,
-        };
-        let (stdout, stderr) = (stdout.to_owned(), String::new());
-        interpret_exit_code(&hook, point, &HookRun { end, stdout, stderr })
+        }
     }
 
     #[test]
@@ -425,6 +430,18 @@ mod tests {
         let open = said(false, "PreToolUse", &point, cut);
         assert_eq!(open.block, None);
         assert!(open.notices[0].contains("cannot be read"), "{open:?}");
+        // A hook in gnoma's own format, too.
+        let (end, stdout, stderr) = (HookEnd::Code(0), cut.to_owned(), String::new());
+        let run = HookRun { end, stdout, stderr };
+        for fails_closed in [true, false] {
+            let hook = Hook {
+                contract: HookContract::Own,
+                ..hook(fails_closed, "pre_tool_use", point.kind())
+            };
+            let own = interpret_exit_code(&hook, &point, &run);
+            assert_eq!(own.block.is_some(), fails_closed);
+            assert!(own.notices[0].contains("cannot be read"), "{own:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{json::from_hand, lifecycle::PointKind};
+use gnoma_core::{json, lifecycle::PointKind, suggest::nearest_name};
 use serde_json::Value;
 
 use super::{
@@ -150,7 +150,13 @@ fn read_hook_file(
         codex::read_settings(path)
     } else {
         read_text(path).and_then(|text| {
-            from_hand::<Value>(&text).map_err(|error| format!("it is not valid JSON: {error}"))
+            found.faults.extend(json::repeated_keys(&text).into_iter().map(|key| {
+                format!(
+                    "{shown} has `{key}` more than once, and only the last one counts: merge them"
+                )
+            }));
+            json::from_hand::<Value>(&text)
+                .map_err(|error| format!("it is not valid JSON: {error}"))
         })
     };
     if let Some(value) = value.as_ref().ok().filter(|_| !is_codex) {
@@ -293,9 +299,11 @@ fn parse_document(file: &HookFile<'_>, value: &Value, found: &mut FoundHooks) {
             continue;
         }
         let Some((_, point)) = EVENTS.iter().find(|(name, _)| name == event) else {
-            found
-                .faults
-                .push(format!("{shown}: gnoma has no event `{event}`, so its hooks never run"));
+            let near = nearest_name(event, EVENTS.iter().map(|(name, _)| *name));
+            let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            found.faults.push(format!(
+                "{shown}: gnoma has no event `{event}`, so its hooks never run{near}"
+            ));
             continue;
         };
         let Some(groups) = list_of_objects(groups) else {
@@ -510,6 +518,7 @@ mod tests {
             (r#"{"hooks":{"PreToolUse":[{"hooks":"exit 2"}]}}"#, "`hooks.PreToolUse[0].hooks`"),
             (r#"{"hooks":{"PreToolUse":[5]}}"#, "`hooks.PreToolUse[0].hooks`"),
             (r#"{"hooks":{"Stop":"x"}}"#, "`hooks.Stop`"),
+            (r#"{"hooks":{"PreToolUs":[]}}"#, "; did you mean `PreToolUse`?"),
             (r#"{"hooks":[{"event":"Stop"}]}"#, "`hooks`"),
             (r#"{"hooks":"x"}"#, "`hooks`"),
             ("[]", "f must be an object"),

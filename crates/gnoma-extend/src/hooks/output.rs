@@ -75,6 +75,9 @@ pub(super) fn parse_output(output: &str) -> HookOutput {
         {
             HookOutput::Broken("it is not alone, and not on lines of its own".to_owned())
         }
+        None if output.starts_with('\0') => {
+            HookOutput::Broken("it is neither UTF-8 nor UTF-16 text".to_owned())
+        }
         Some(Ok(_)) | None => HookOutput::Text,
     }
 }
@@ -228,7 +231,8 @@ mod tests {
         for value in [json!({"decision": "approve"}), json!({"reason": "\"decision\": \"deny\""})] {
             assert!(!is_forbidding(&value), "{value}");
         }
-        for output in [r#"{"decision": "block", "#, r#"x {"decision" : "block"} y"#] {
+        let no_text = "\0\0\0{\0\0\0}";
+        for output in [r#"{"decision": "block", "#, r#"x {"decision" : "block"} y"#, no_text] {
             assert!(matches!(parse_output(output), HookOutput::Broken(_)), "{output}");
         }
     }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{sync::Mutex, task::box_future};
+use gnoma_core::{sync::Mutex, task::box_future, written_text};
 use serde_json::Value;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
@@ -31,7 +31,10 @@ const HEAD_BYTES: usize = 1 << 19;
 /// The interval at which a hook that takes long is checked for saying that it continues by itself.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 /// Most bytes of the line by which it does.
-pub(super) const MAX_FIRST_LINE: u64 = 4 << 10;
+pub(super) const MAX_FIRST_LINE: usize = 4 << 10;
+/// Stands in place of the middle of a long output. It has an even number of bytes, so that UTF-16 after it is still
+/// read in pairs.
+const GAP: &[u8] = b"\n\n";
 /// The longest wait for the rest of a hook's output after its end, where a program that it started holds its pipes
 /// open.
 const DRAIN: Duration = Duration::from_millis(200);
@@ -48,8 +51,9 @@ pub(crate) struct BackgroundRun {
 impl BackgroundRun {
     /// Reads the first line of a hook's output: `{"async": true}`, perhaps with `asyncTimeout` in milliseconds.
     pub(super) fn parse(output: &[u8]) -> Option<Self> {
-        let line = output.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let value = serde_json::from_slice::<Value>(line).unwrap_or_default();
+        let text = written_text::decode_lossy(output.get(..MAX_FIRST_LINE).unwrap_or(output));
+        let line = text.lines().next().unwrap_or_default();
+        let value = serde_json::from_str::<Value>(line).unwrap_or_default();
         let goes_on = value.get("async").and_then(Value::as_bool) == Some(true);
         let limit = value.get("asyncTimeout").and_then(Value::as_u64).map(Duration::from_millis);
         goes_on.then(|| Self { limit: limit.map(|limit| limit.min(MAX_TIMEOUT)) })
@@ -124,7 +128,7 @@ impl PipedHook {
 
     /// Returns what it has said, once it has ended so.
     pub(super) fn collect_run(&self, end: HookEnd) -> HookRun {
-        let text = |output: &PipedOutput| String::from_utf8_lossy(&output.lock()).into_owned();
+        let text = |output: &PipedOutput| written_text::decode_lossy(&output.lock());
         HookRun { end, stdout: text(&self.stdout), stderr: text(&self.stderr) }
     }
 }
@@ -143,7 +147,7 @@ fn append_output(output: &mut Vec<u8>, piece: &[u8]) {
     if output.len() + piece.len() > most {
         // In large steps, so that an output without end is not moved for each piece.
         let end = (HEAD_BYTES + most / 4).max(HEAD_BYTES + piece.len()).min(output.len());
-        output.splice(HEAD_BYTES.min(end)..end, [b'\n']);
+        output.splice(HEAD_BYTES.min(end)..end, GAP.iter().copied());
     }
     output.extend(piece);
 }
@@ -166,7 +170,7 @@ pub(super) fn read_output(mut file: File) -> io::Result<Vec<u8>> {
     }
     let head = HEAD_BYTES as u64;
     (&mut file).take(head).read_to_end(&mut bytes)?;
-    bytes.push(b'\n');
+    bytes.extend(GAP);
     let rest = MAX_OUTPUT_BYTES - head;
     file.seek(SeekFrom::Start(length - rest))?;
     file.take(rest).read_to_end(&mut bytes)?;
@@ -190,8 +194,36 @@ mod tests {
         file.write_all(long.as_bytes()).unwrap();
         file.seek(SeekFrom::Start(0)).unwrap();
         for output in [collected, read_output(file).unwrap()] {
-            assert!(output.len() as u64 <= MAX_OUTPUT_BYTES + 1);
+            assert!(output.len() as u64 <= MAX_OUTPUT_BYTES + GAP.len() as u64);
             assert!(output.starts_with(b"begin\n") && output.ends_with(b"\nend"));
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_long_output_in_utf16_is_read() {
+        let long = format!("\u{feff}{}{{\"decision\": \"block\"}}\n", "a log\n".repeat(150_000));
+        let long: Vec<u8> = long.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let mut collected = Vec::new();
+        for piece in long.chunks(8191) {
+            append_output(&mut collected, piece);
+        }
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&long).unwrap();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        for output in [collected, read_output(file).unwrap()] {
+            assert!(output.len() < long.len());
+            let text = written_text::decode_lossy(&output);
+            assert!(text.ends_with("{\"decision\": \"block\"}\n"), "{}", text.len());
+        }
+    }
+
+    #[test]
+    fn a_hook_continues_by_itself_also_in_utf16() {
+        let line = "{\"async\": true, \"asyncTimeout\": 5}\r\nmore";
+        let utf16: Vec<u8> = line.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for output in [line.as_bytes(), &utf16] {
+            let run = BackgroundRun::parse(output).unwrap();
+            assert_eq!(run.limit, Some(Duration::from_millis(5)));
         }
     }
 }

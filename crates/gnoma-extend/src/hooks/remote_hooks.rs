@@ -9,7 +9,7 @@ use bytes::Bytes;
 use gnoma_core::{
     Secret, ToolCall,
     lifecycle::{Point, SideModel, SideQuestion},
-    text_truncation,
+    text_truncation, written_text,
 };
 use gnoma_net::{Http, HttpRequest};
 use serde_json::Value;
@@ -140,7 +140,7 @@ impl HookReach {
             Ok::<_, gnoma_net::NetError>((status, reply.into_bytes(MAX_ANSWER_BYTES).await?))
         };
         match timeout(hook.timeout, sent).await {
-            Ok(Ok((200..=299, body))) => answered_run(String::from_utf8_lossy(&body).into_owned()),
+            Ok(Ok((200..=299, body))) => answered_run(written_text::decode_lossy(&body)),
             Ok(Ok((status, _))) => failed_run(format!("got the HTTP status {status}")),
             Ok(Err(error)) => failed_run(format!("could not be sent: {error}")),
             Err(_) => finished_run(HookEnd::TimedOut, String::new()),

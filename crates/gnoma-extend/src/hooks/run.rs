@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{sync::Mutex, task::box_future};
+use gnoma_core::{sync::Mutex, task::box_future, written_text};
 use gnoma_sandbox::{Policy, SessionSandbox};
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
@@ -319,7 +319,8 @@ impl HookWorker {
     fn goes_on(&self, id: u64) -> Option<BackgroundRun> {
         let path = self.folder.path().join(id.to_string()).join("out");
         let mut bytes = Vec::new();
-        let read = File::open(path).and_then(|it| it.take(MAX_FIRST_LINE).read_to_end(&mut bytes));
+        let read =
+            File::open(path).and_then(|it| it.take(MAX_FIRST_LINE as u64).read_to_end(&mut bytes));
         read.ok().and_then(|_| BackgroundRun::parse(&bytes))
     }
 
@@ -353,5 +354,5 @@ async fn read_exit_codes(output: ChildStdout, waiting: ExitCodeWaiters) {
 
 fn read_output_text(path: &Path) -> String {
     let bytes = File::open(path).and_then(read_output).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
+    written_text::decode_lossy(&bytes)
 }

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
-use gnoma_core::Secret;
+use gnoma_core::{Secret, json};
 use serde_json::Value;
 
 use super::naming;
@@ -133,7 +133,7 @@ pub fn read_file(
         read.is_broken = true;
         return read;
     }
-    let document: Value = match gnoma_core::json::from_hand(text) {
+    let document: Value = match json::from_hand(text) {
         Ok(document) => document,
         Err(error) => {
             read.faults.push(format!("`{shown}` is not valid JSON: {error}"));
@@ -142,11 +142,26 @@ pub fn read_file(
         }
     };
     let Some(servers) = document.get("mcpServers").and_then(Value::as_object) else {
-        read.faults.push(format!("`{shown}` has no object `mcpServers`"));
+        let remedy = missing_servers_remedy(&document);
+        read.faults.push(format!("`{shown}` has no object `mcpServers`{remedy}"));
         read.is_broken = true;
         return read;
     };
-    read_entries(&ServerOrigin::File(path), servers, variable)
+    let mut read = read_entries(&ServerOrigin::File(path), servers, variable);
+    read.faults.extend(json::repeated_keys(text).into_iter().map(|key| {
+        format!("`{shown}` has `{key}` more than once, and only the last one counts: merge or rename them")
+    }));
+    read
+}
+
+/// Returns what to do about a file that has its servers in another place, behind the sentence that says so.
+fn missing_servers_remedy(document: &Value) -> &'static str {
+    let is_server = |value: &Value| value.get("command").or_else(|| value.get("url")).is_some();
+    if document.get("servers").is_some_and(Value::is_object) {
+        return ": `servers` is VS Code's name for it; rename that";
+    }
+    let mut fields = document.as_object().into_iter().flat_map(serde_json::Map::values);
+    if fields.any(is_server) { ": put one around its servers" } else { "" }
 }
 
 /// Reads servers by their names, as a file has them.
@@ -312,6 +327,15 @@ mod tests {
             assert!(found.faults.iter().any(|fault| fault.contains(part)), "{part}: {found:?}");
         }
         assert!(read("{").faults[0].contains("not valid JSON"));
-        assert!(read("{}").faults[0].contains("mcpServers"));
+        assert!(read("{}").faults[0].ends_with("has no object `mcpServers`"));
+        for (text, remedy) in [
+            (r#"{"servers": {"a": {"command": "x"}}}"#, "`servers` is VS Code's name"),
+            (r#"{"a": {"command": "x"}}"#, "put one around"),
+        ] {
+            assert!(read(text).faults[0].contains(remedy), "{text}");
+        }
+        let twice = read(r#"{"mcpServers": {"db": {"command": "old"}, "db": {"command": "new"}}}"#);
+        assert_eq!(twice.servers[0].to_line(), "new");
+        assert!(twice.faults[0].contains("`mcpServers.db` more than once"), "{twice:?}");
     }
 }

@@ -72,7 +72,7 @@ impl fmt::Display for CallError {
             text => format!(": {text}"),
         };
         match self {
-            Self::Refused(error) => write!(f, "the server refused{}", said(&error.message)),
+            Self::Refused(error) => write!(f, "the server refused{}", said(&error.to_line())),
             Self::Ended => f.write_str("the server has ended"),
             Self::Unreadable(why) => write!(f, "the server's answer cannot be read: {why}"),
             Self::Unauthorized(_) => f.write_str("the server requires a login"),

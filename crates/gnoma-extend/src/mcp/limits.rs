@@ -25,7 +25,8 @@ pub const MAX_UNSENT: usize = 64;
 pub const MAX_SERVER_REQUESTS: usize = 8;
 /// The number of times that a server may ask for more while it works on one request.
 pub const MAX_INPUT_ROUNDS: usize = 8;
-/// The time that a program may take to answer the question for its versions, which older programs do not know.
+/// The time that a server may take to answer what it perhaps does not know: for its versions, or for tools of which it
+/// says nothing.
 pub const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most redirects of one request, all at the server's own origin.
 pub const MAX_REDIRECTS: usize = 3;

@@ -10,6 +10,7 @@ use gnoma_core::{
     ToolOutcome, duration, json::RawJson, sync::Mutex, task::box_future, tool::BoxFuture,
 };
 use gnoma_net::Http;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -20,7 +21,7 @@ use super::{
     error::CallError,
     handler::Handler,
     http::{HeaderParameter, HttpLink},
-    limits::{CALL_TIMEOUT, MAX_CALL},
+    limits::{CALL_TIMEOUT, MAX_CALL, PROBE_TIMEOUT},
     listed_tool::ListedTool,
     lists::{Collector, ListElement},
     oauth::{Authorizer, Tokens},
@@ -29,7 +30,7 @@ use super::{
     result,
     stdio::Stdio,
     version::Handshake,
-    wire::rpc::HEADER_MISMATCH,
+    wire::rpc::{HEADER_MISMATCH, RequestParams},
 };
 
 /// The interval at which a silent call is checked.
@@ -90,7 +91,7 @@ async fn start_program(
 ) -> Result<Result<LiveConnection, String>, String> {
     let StartedProcess { mut process, stdin, stdout } =
         process::start_program(definition, around, stderr)?;
-    let link = Link::Program(Stdio::new(stdin, stdout, handler.clone()));
+    let link = Link::Program(Stdio::new(stdin, stdout, handler.clone(), stderr.clone()));
     match Peer::open(link, handler.clone(), handshake).await {
         Ok(peer) => Ok(Ok(LiveConnection::new(peer, Some(process), &handler))),
         Err(CallError::Ended) => {
@@ -206,9 +207,12 @@ impl LiveConnection {
         kind: &str,
     ) -> Result<Collector<T>, CallError> {
         let mut all = Collector::new();
-        if !self.peer.info.has_capability(kind) {
+        let info = &self.peer.info;
+        if !info.may_list(kind) {
             return Ok(all);
         }
+        let is_declared = info.has_capability(kind);
+        let limit = if is_declared { CALL_TIMEOUT } else { PROBE_TIMEOUT };
         let method = format!("{kind}/list");
         let mut cursor: Option<String> = None;
         loop {
@@ -216,14 +220,15 @@ impl LiveConnection {
             if let Some(cursor) = &cursor {
                 params.insert("cursor".to_owned(), cursor.clone().into());
             }
-            let page = self.peer.request_within(CALL_TIMEOUT, &method, &params).await;
+            let page = self.peer.request_within(limit, &method, &params.into()).await;
             let next = match (page, &cursor) {
                 (Ok(page), _) => all.add_page(&page),
                 (Err(error), Some(after)) => {
                     all.break_off(after, &error.to_string());
                     None
                 }
-                (Err(CallError::Refused(_)), None) if self.peer.info.is_silent() => None,
+                (Err(CallError::Refused(_)), None) if !is_declared || info.is_silent() => None,
+                (Err(CallError::Status(..) | CallError::Late), None) if !is_declared => None,
                 (Err(error), None) => return Err(error),
             };
             match next {
@@ -244,7 +249,7 @@ impl LiveConnection {
         method: &str,
         params: Map<String, Value>,
     ) -> Result<Value, CallError> {
-        let answer = self.peer.request_within(CALL_TIMEOUT, method, &params).await;
+        let answer = self.peer.request_within(CALL_TIMEOUT, method, &params.into()).await;
         self.reset_unsolicited();
         answer
     }
@@ -255,7 +260,6 @@ impl LiveConnection {
         tool: &str,
         arguments: &RawJson,
     ) -> Result<(), CallError> {
-        let arguments = arguments.read().unwrap_or_default();
         self.send_call(tool, arguments, None, None).await.map(drop)
     }
 
@@ -280,7 +284,7 @@ impl LiveConnection {
     pub(super) async fn listen_for_changes(&self) -> Result<(), CallError> {
         let mut params = Map::new();
         params.insert("notifications".to_owned(), json!({"toolsListChanged": true}));
-        self.peer.request("subscriptions/listen", &params).await.map(drop)
+        self.peer.request("subscriptions/listen", &params.into()).await.map(drop)
     }
 
     /// Resets the count of unrequested data, because something that was asked for has arrived.
@@ -295,14 +299,13 @@ impl LiveConnection {
     async fn send_call(
         &self,
         tool: &str,
-        arguments: Map<String, Value>,
+        arguments: &RawJson,
         token: Option<u64>,
         traceparent: Option<String>,
     ) -> Result<Value, CallError> {
         let mut params = Map::new();
-        let headers = self.headers_of(tool, &arguments);
+        let headers = self.headers_of(tool, arguments);
         params.insert("name".to_owned(), tool.into());
-        params.insert("arguments".to_owned(), Value::Object(arguments.clone()));
         if let Some(token) = token {
             let mut meta = json!({"progressToken": token});
             // The key has no prefix, as SEP-414 of the protocol says.
@@ -311,20 +314,24 @@ impl LiveConnection {
             }
             params.insert("_meta".to_owned(), meta);
         }
+        let params = RequestParams::with_arguments(params, arguments);
         match self.peer.request_whole("tools/call", &params, &headers).await {
             Err(CallError::Refused(error)) if error.code == HEADER_MISMATCH => {
                 self.list_tools().await?;
-                let headers = self.headers_of(tool, &arguments);
+                let headers = self.headers_of(tool, arguments);
                 self.peer.request_whole("tools/call", &params, &headers).await
             }
             outcome => outcome,
         }
     }
 
-    fn headers_of(&self, tool: &str, arguments: &Map<String, Value>) -> Vec<(String, String)> {
+    fn headers_of(&self, tool: &str, arguments: &RawJson) -> Vec<(String, String)> {
         let all = self.headers.lock();
-        let marked = all.get(tool).filter(|_| self.peer.has_headers()).into_iter().flatten();
-        marked.filter_map(|parameter| parameter.to_header(arguments)).collect()
+        let Some(marked) = all.get(tool).filter(|_| self.peer.has_headers()) else {
+            return Vec::new();
+        };
+        let arguments = arguments.read().unwrap_or_default();
+        marked.iter().filter_map(|parameter| parameter.to_header(&arguments)).collect()
     }
 
     /// Calls a tool of the server that is defined so.
@@ -336,14 +343,9 @@ impl LiveConnection {
         timeout: Option<Duration>,
         running: ServerCall,
     ) -> ToolOutcome {
-        let arguments: Map<String, Value> = match arguments.read() {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                return ToolOutcome::failure_text(format!(
-                    "the arguments are not an object: {error}"
-                ));
-            }
-        };
+        if let Err(error) = arguments.read::<HashMap<String, IgnoredAny>>() {
+            return ToolOutcome::failure_text(format!("the arguments are not an object: {error}"));
+        }
         let (stop, is_stored) = (running.cx.stop.clone(), running.cx.stores_large_results);
         let traceparent = running.cx.traceparent.clone();
         let begun = self.calls.begin_call(running);

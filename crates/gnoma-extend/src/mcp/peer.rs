@@ -12,7 +12,7 @@ use super::{
     limits::{MAX_INPUT_ROUNDS, PROBE_TIMEOUT},
     stdio::Stdio,
     version::{self, Handshake, STATELESS, ServerInfo},
-    wire::rpc::{self, RpcError, UNSUPPORTED_VERSION},
+    wire::rpc::{self, RequestParams, RpcError, UNSUPPORTED_VERSION},
 };
 
 /// The transport over which messages reach a server.
@@ -74,7 +74,7 @@ impl Peer {
     #[expect(clippy::match_same_arms, reason = "each case stands beside its reason")]
     async fn discover(&self) -> Result<Option<ServerInfo>, CallError> {
         let mut is_first = true;
-        let nothing = Map::new();
+        let nothing = RequestParams::default();
         loop {
             let asked = self.send_request("server/discover", &nothing, &[], true);
             let asked = timeout(PROBE_TIMEOUT, asked).await.unwrap_or(Err(CallError::Late));
@@ -133,7 +133,7 @@ impl Peer {
     pub(super) async fn request(
         &self,
         method: &str,
-        params: &Map<String, Value>,
+        params: &RequestParams,
     ) -> Result<Value, CallError> {
         self.send_request(method, params, &[], self.info.is_stateless()).await
     }
@@ -143,7 +143,7 @@ impl Peer {
         &self,
         limit: Duration,
         method: &str,
-        params: &Map<String, Value>,
+        params: &RequestParams,
     ) -> Result<Value, CallError> {
         let asked = timeout(limit, self.request_whole(method, params, &[])).await;
         asked.unwrap_or(Err(CallError::Late))
@@ -153,7 +153,7 @@ impl Peer {
     pub(super) async fn request_whole(
         &self,
         method: &str,
-        params: &Map<String, Value>,
+        params: &RequestParams,
         headers: &[(String, String)],
     ) -> Result<Value, CallError> {
         let mut more = params.clone();
@@ -165,7 +165,7 @@ impl Peer {
                 return Ok(result);
             }
             more.clone_from(params);
-            self.give_input(&result, &mut more).await?;
+            self.give_input(&result, &mut more.fields).await?;
         }
         let said = format!("it asked for more than {MAX_INPUT_ROUNDS} times");
         Err(CallError::Refused(RpcError::new(0, said)))
@@ -196,13 +196,13 @@ impl Peer {
     async fn send_request(
         &self,
         method: &str,
-        params: &Map<String, Value>,
+        params: &RequestParams,
         headers: &[(String, String)],
         is_stateless: bool,
     ) -> Result<Value, CallError> {
         let mut params = params.clone();
         if is_stateless {
-            version::add_client_meta(&mut params);
+            version::add_client_meta(&mut params.fields);
         }
         match &self.link {
             Link::Program(link) => link.request(method, &params).await,

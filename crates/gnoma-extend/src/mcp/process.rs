@@ -115,7 +115,7 @@ impl Process {
     }
 }
 
-/// The end of what a server wrote to its standard error.
+/// The end of what a server wrote to its standard error, and to its standard output without its being a message.
 #[derive(Clone, Debug, Default)]
 pub struct Stderr(Arc<Mutex<VecDeque<u8>>>);
 
@@ -130,6 +130,11 @@ impl Stderr {
             let end = kept.iter().position(|byte| *byte == b'\n').unwrap_or(kept.len() - 1);
             kept.drain(..=end);
         }
+    }
+
+    /// Adds a line.
+    pub(super) fn push_line(&self, line: &str) {
+        self.push(format!("{}\n", line.trim_end()).as_bytes());
     }
 
     /// Forgets it, before the server is started again.
@@ -199,6 +204,12 @@ fn is_program_there(
     std::env::split_paths(path).any(|folder| cwd.join(folder).join(command).exists())
 }
 
+fn describe_missing_program(command: &str, args: &[String]) -> String {
+    let is_command_line = args.is_empty() && command.contains(char::is_whitespace);
+    let advice = if is_command_line { "; its arguments belong into `args`" } else { "" };
+    format!("the program `{command}` was not found{advice}")
+}
+
 /// Starts the program of `definition`.
 ///
 /// # Errors
@@ -216,7 +227,7 @@ pub fn start_program(
         return Err(format!("its folder `{}` does not exist", cwd.display()));
     }
     if !is_program_there(command, cwd, around, env) {
-        return Err(format!("the program `{command}` was not found"));
+        return Err(describe_missing_program(command, args));
     }
     let (mut program, walls) = sandboxed_command(definition, around, command, args)?;
     let variables = around.environment.iter().map(|(name, value)| (name, value.as_str()));

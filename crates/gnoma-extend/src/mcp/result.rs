@@ -133,15 +133,21 @@ fn shorten_block(block: &Value) -> String {
     if start.len() < whole.len() { format!("{start}…") } else { whole }
 }
 
+/// The structured content of a result as text. A result that could be read as it was written has that text.
+fn structure_text(structure: &Value) -> String {
+    structure.as_str().map_or_else(|| structure.to_string(), str::to_owned)
+}
+
 /// The outcome of a call.
 pub(super) fn to_outcome(result: &Value, is_stored: bool) -> ToolOutcome {
     let mut parts = ResultParts::new(is_stored);
     let structure = result.get("structuredContent").filter(|value| !value.is_null());
+    let structure = structure.map(structure_text);
     match (result.get("content"), structure) {
         // Servers that give structure give it as text, too; those that do not mean this.
-        (None | Some(Value::Null), Some(structure)) => parts.push_text(&structure.to_string()),
+        (None | Some(Value::Null), Some(structure)) => parts.push_text(&structure),
         (Some(Value::Array(all)), Some(structure)) if all.is_empty() => {
-            parts.push_text(&structure.to_string());
+            parts.push_text(&structure);
         }
         (Some(Value::Array(all)), _) => all.iter().for_each(|block| parts.push_block(block)),
         (Some(one @ Value::Object(_)), _) => parts.push_block(one),
@@ -158,7 +164,7 @@ pub(super) fn to_outcome(result: &Value, is_stored: bool) -> ToolOutcome {
                 shorten_block(other)
             ));
             if let Some(structure) = structure {
-                parts.push_text(&structure.to_string());
+                parts.push_text(&structure);
             }
         }
     }
@@ -246,6 +252,7 @@ mod tests {
             (json!({"content": ["bare"]}), "bare"),
             (json!({"content": [{"text": "no type"}]}), "no type"),
             (json!({"structuredContent": {"a": 1}}), r#"{"a":1}"#),
+            (json!({"structuredContent": "{\"a\": 1.10}"}), r#"{"a": 1.10}"#),
         ] {
             assert_eq!(read(result.clone()), ToolOutcome::success_text(text), "{result}");
         }

@@ -267,10 +267,25 @@ impl ManagedServer {
 
     /// A failure with what the server wrote about it.
     fn describe_unavailable(&self, why: &str) -> String {
-        let name = &self.definition.name;
-        let said = last_lines(&self.stderr_text(), TOLD_LINES);
-        let said = if said.is_empty() { said } else { format!("; it wrote: {said}") };
+        let (name, said) = (&self.definition.name, self.describe_output());
         format!("the MCP server `{name}` is not available: {why}{said}")
+    }
+
+    /// The last lines that it wrote beside its messages, to be put behind a sentence.
+    fn describe_output(&self) -> String {
+        let said = last_lines(&self.stderr_text(), TOLD_LINES);
+        if said.is_empty() { said } else { format!("; it wrote: {said}") }
+    }
+
+    /// Says that it has not answered since it was needed, and what it wrote instead.
+    pub(super) fn warn_late(&self, waited: Duration) {
+        let (name, waited) = (&self.definition.name, duration::format_duration(waited));
+        let text = format!(
+            "the MCP server `{name}` has not answered within {waited}; its tools are offered \
+             when it has{}",
+            self.describe_output()
+        );
+        (self.common.tell)(true, text);
     }
 
     fn set_state(&self, state: ServerState) {

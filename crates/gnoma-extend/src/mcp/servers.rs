@@ -241,6 +241,8 @@ impl ServersView {
         let Some(shared) = self.0.upgrade() else { return };
         let is_named = |server: &ManagedServer| naming::is_named(&server.definition.name, text);
         shared.wait_for(NAMED_WAIT, is_named).await;
+        let late = shared.servers.iter().filter(|server| server.is_awaited() && is_named(server));
+        late.for_each(|server| server.warn_late(NAMED_WAIT));
     }
 
     /// Returns the text of a server's prompt with these arguments; `None` where the name is not that of a server's

@@ -23,7 +23,8 @@ use super::{
     error::CallError,
     handler::Handler,
     limits::{MAX_MESSAGE_BYTES, MAX_SERVER_REQUESTS, MAX_UNSENT},
-    wire::rpc::{self, RpcError, ServerRpcMessage},
+    process::Stderr,
+    wire::rpc::{self, RequestParams, RpcError, ServerRpcMessage},
 };
 
 /// The connection to a program. Dropped, it ends.
@@ -94,11 +95,12 @@ impl Drop for WaitingRequest<'_> {
 }
 
 impl Stdio {
-    /// A connection over the program's ends.
+    /// A connection over the program's ends. What it writes that is no message is added to `log`.
     pub(super) fn new(
         stdin: impl AsyncWrite + Send + Unpin + 'static,
         stdout: impl AsyncRead + Send + Unpin + 'static,
         handler: Handler,
+        log: Stderr,
     ) -> Self {
         let (lines, unsent) = mpsc::channel(MAX_UNSENT);
         let shared = Arc::new(StdioShared {
@@ -109,7 +111,8 @@ impl Stdio {
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(box_future(write_lines(stdin, unsent)));
-        tasks.spawn(box_future(read_lines(BufReader::new(stdout), Arc::clone(&shared), handler)));
+        let reading = read_lines(BufReader::new(stdout), Arc::clone(&shared), handler, log);
+        tasks.spawn(box_future(reading));
         Self { shared, _tasks: tasks }
     }
 
@@ -117,7 +120,7 @@ impl Stdio {
     pub(super) async fn request(
         &self,
         method: &str,
-        params: &Map<String, Value>,
+        params: &RequestParams,
     ) -> Result<Value, CallError> {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let line = rpc::request_line(id, method, params);
@@ -154,9 +157,11 @@ async fn read_lines(
     mut stdout: impl AsyncBufRead + Unpin,
     shared: Arc<StdioShared>,
     handler: Handler,
+    log: Stderr,
 ) {
     let mut answering = JoinSet::new();
     let mut line = Vec::new();
+    let mut joiner = MessageJoiner::default();
     while let Some(is_whole) = next_line(&mut stdout, &mut line).await {
         while answering.try_join_next().is_some() {}
         let text = String::from_utf8_lossy(&line);
@@ -165,11 +170,71 @@ async fn read_lines(
             shared.fail_request(rpc::find_id(&text), CallError::Unreadable(why));
             continue;
         }
-        for message in rpc::parse_messages(&text) {
+        for message in joiner.push_line(&text, &log) {
             on_message(message, &shared, &handler, &mut answering);
         }
     }
     shared.mark_ended();
+}
+
+/// Joins the lines of messages that a server writes over several lines.
+#[derive(Default)]
+struct MessageJoiner {
+    /// The lines of a message that has begun.
+    text: String,
+    /// The number of its objects and lists that are open.
+    open: usize,
+}
+
+impl MessageJoiner {
+    /// Takes a line, and returns the messages that are complete with it. Lines that are none are added to `log`.
+    fn push_line(&mut self, line: &str, log: &Stderr) -> Vec<ServerRpcMessage> {
+        let messages = rpc::parse_messages(line);
+        let is_message = |message: &ServerRpcMessage| *message != ServerRpcMessage::Noise;
+        if messages.iter().any(is_message) {
+            *self = Self::default();
+            return messages;
+        }
+        if self.text.is_empty() && !begins_document(line) {
+            log.push_line(line);
+            return Vec::new();
+        }
+        self.open = count_open(line, self.open);
+        self.text.push_str(line);
+        self.text.push('\n');
+        let is_too_large = self.text.len() > MAX_MESSAGE_BYTES;
+        if self.open > 0 && !is_too_large {
+            return Vec::new();
+        }
+        let text = std::mem::take(self).text;
+        let messages = rpc::parse_messages(&text);
+        if !messages.iter().any(is_message) {
+            log.push_line(&text);
+        }
+        messages
+    }
+}
+
+/// Returns whether a line is the beginning of a JSON object or list that goes on.
+fn begins_document(line: &str) -> bool {
+    let parsed = serde_json::from_str::<IgnoredAny>(line);
+    line.trim_start().starts_with(['{', '[']) && parsed.is_err_and(|error| error.is_eof())
+}
+
+/// Returns how many objects and lists are open after a line before which `open` of them were.
+fn count_open(line: &str, mut open: usize) -> usize {
+    let (mut is_string, mut is_escaped) = (false, false);
+    for byte in line.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_string => is_escaped = true,
+            b'"' => is_string = !is_string,
+            b'{' | b'[' if !is_string => open += 1,
+            b'}' | b']' if !is_string => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    open
 }
 
 fn on_message(
@@ -227,6 +292,32 @@ async fn next_line(stdout: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>)
         stdout.consume(taken + usize::from(end.is_some()));
         if end.is_some() {
             return Some(is_whole);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_over_several_lines_is_read_and_other_lines_are_a_log() {
+        let message = json!({"jsonrpc": "2.0", "id": 7, "result": {"a": ["}", {"b": "\\\"{"}]}});
+        let whole = ServerRpcMessage::Response(7, Ok(message["result"].clone()));
+        let pretty = serde_json::to_string_pretty(&message).unwrap();
+        for (text, logged) in [
+            (pretty.clone(), ""),
+            (format!("Starting\n{pretty}"), "Starting\n"),
+            (format!("{{ not json\n{pretty}\nbye"), "{ not json\nbye\n"),
+            (format!("{{\nlog\n{message}"), ""),
+            (format!("[\n{message}"), ""),
+        ] {
+            let (log, mut joiner) = (Stderr::default(), MessageJoiner::default());
+            let messages: Vec<_> =
+                text.lines().flat_map(|line| joiner.push_line(line, &log)).collect();
+            assert_eq!(messages.len(), 1, "{text}");
+            assert_eq!(messages[0], whole, "{text}");
+            assert_eq!(log.text(), logged, "{text}");
         }
     }
 }

@@ -1,13 +1,13 @@
 //! A server's tool, as a tool of the session.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use gnoma_core::{
     RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     tool::{Access, BoxFuture, Tier, ToolKind, TouchedResource},
 };
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     approval::DescribedTool,
@@ -123,12 +123,12 @@ fn original_names(arguments: &RawJson, renamed: &[(String, String)]) -> Option<R
     if renamed.is_empty() {
         return None;
     }
-    let given: Map<String, Value> = arguments.read().ok()?;
+    let given: BTreeMap<String, RawJson> = arguments.read().ok()?;
     let original = |name: String| {
         let known = renamed.iter().find(|(new, _)| *new == name);
         known.map_or(name, |(_, old)| old.clone())
     };
-    let all: Map<String, Value> =
+    let all: BTreeMap<String, RawJson> =
         given.into_iter().map(|(name, value)| (original(name), value)).collect();
     RawJson::from_value(&all).ok()
 }

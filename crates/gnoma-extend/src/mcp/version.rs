@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::wire::rpc::RequestParams;
+
 /// The version without a handshake.
 pub(super) const STATELESS: &str = "2026-07-28";
 /// The newest version with a handshake.
@@ -30,12 +32,12 @@ fn client_capabilities() -> Value {
 }
 
 /// The parameters of the handshake.
-pub(super) fn initialize_params() -> Map<String, Value> {
+pub(super) fn initialize_params() -> RequestParams {
     let mut params = Map::new();
     params.insert("protocolVersion".to_owned(), WITH_HANDSHAKE.into());
     params.insert("capabilities".to_owned(), client_capabilities());
     params.insert("clientInfo".to_owned(), client_info());
-    params
+    params.into()
 }
 
 /// Adds to a request's parameters what the wire without a handshake wants in each.
@@ -89,6 +91,13 @@ impl ServerInfo {
         !matches!(capabilities.get(kind), None | Some(Value::Null | Value::Bool(false)))
     }
 
+    /// Returns whether the server is asked for its list of that kind. Many servers that were written by hand have tools
+    /// and forget to say so.
+    pub(super) fn may_list(&self, kind: &str) -> bool {
+        let capability = self.capabilities.as_ref().and_then(|all| all.get(kind));
+        self.has_capability(kind) || (kind == "tools" && capability != Some(&Value::Bool(false)))
+    }
+
     /// Returns whether the server does not say what it can do.
     pub(super) fn is_silent(&self) -> bool {
         self.capabilities.is_none()
@@ -129,6 +138,17 @@ mod tests {
             let info = ServerInfo::from_answer(&odd, false);
             assert!(info.has_capability("tools") && info.is_silent(), "{odd}");
             assert_eq!((info.version.as_str(), info.notes.len()), (WITH_HANDSHAKE, 2), "{odd}");
+        }
+        for (capabilities, is_asked) in [
+            (json!({}), true),
+            (json!({"tools": null}), true),
+            (json!({"tools": {}}), true),
+            (json!({"tools": false}), false),
+        ] {
+            let answer = json!({"capabilities": capabilities});
+            let info = ServerInfo::from_answer(&answer, false);
+            assert_eq!(info.may_list("tools"), is_asked, "{answer}");
+            assert!(!info.may_list("prompts"), "{answer}");
         }
         let odd = json!({"protocolVersion": "2026-07-28", "capabilities": {}});
         assert!(!ServerInfo::from_answer(&odd, false).is_stateless());

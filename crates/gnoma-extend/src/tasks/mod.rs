@@ -10,6 +10,7 @@ mod find;
 mod import;
 mod plan;
 mod record;
+mod repair;
 pub mod repetition;
 pub mod schedule;
 mod schema;
@@ -29,6 +30,7 @@ pub use self::{
         ResumeChoice, ResumeError, RunRecord, RunState, StepRecord, StepResult, StepState,
         digest_message,
     },
+    repair::{commands_run_instead, propose_repair},
     schema::task_schema,
     session::{DraftTask, draft_from_messages},
     steps::{StepAction, StepKind, TaskStep},
@@ -49,7 +51,7 @@ pub fn is_task_name(name: &str) -> bool {
 /// Longest name of a task.
 const MAX_NAME_BYTES: usize = 64;
 /// Words that `/task` and `gnoma task` understand themselves.
-const RESERVED_NAMES: [&str; 15] = [
+const RESERVED_NAMES: [&str; 16] = [
     "list",
     "show",
     "run",
@@ -65,4 +67,5 @@ const RESERVED_NAMES: [&str; 15] = [
     "schedule",
     "schedules",
     "import",
+    "repair",
 ];

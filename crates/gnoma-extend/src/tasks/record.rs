@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use gnoma_core::ModelRef;
 pub use gnoma_core::protocol::{
     TaskResumeChoice as ResumeChoice, TaskRunState as RunState, TaskStepState as StepState,
 };
@@ -41,6 +42,12 @@ pub struct StepRecord {
     /// The cost of model calls, in millionths of a dollar; calls without a known price count as nothing.
     #[serde(default)]
     pub micro_usd: u64,
+    /// The models that answered in it, those of earlier attempts first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelRef>,
+    /// The person wants a stronger model than those that have answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub escalates: bool,
 }
 
 /// The end of a step.
@@ -56,6 +63,8 @@ pub struct StepResult {
     pub answer: Option<String>,
     /// The message that the step has put into the session, if it has put one.
     pub message: Option<String>,
+    /// The models that answered in it.
+    pub models: Vec<ModelRef>,
 }
 
 /// A run of a task.
@@ -120,6 +129,13 @@ pub enum ResumeError {
         /// The heading of the step.
         title: String,
     },
+    /// No model answered in the step, so none can be replaced by a stronger one.
+    NoModel {
+        /// Number of the step, from 1.
+        number: usize,
+        /// The heading of the step.
+        title: String,
+    },
     /// The record contains no secrets, and the run needs one.
     Redacted,
 }
@@ -143,6 +159,10 @@ impl fmt::Display for ResumeError {
             Self::Unanswered { number, title } => write!(
                 f,
                 "step {number} (`{title}`) asks a question and cannot be left out, because later steps would have no answer"
+            ),
+            Self::NoModel { number, title } => write!(
+                f,
+                "no model answered in step {number} (`{title}`), so there is none to replace by a stronger one"
             ),
             Self::Redacted => f.write_str(
                 "its arguments contained a secret, which is not saved; start the task again",
@@ -197,7 +217,7 @@ impl RunRecord {
     /// Notes how a step ended. After one that is not done, the run has ended as well.
     pub fn end_step(&mut self, at: usize, result: StepResult, now_ms: i64) {
         self.changed_ms = now_ms;
-        let StepResult { state, why, micro_usd, answer, message } = result;
+        let StepResult { state, why, micro_usd, answer, message, models } = result;
         if let Some(message) = message {
             self.add_message(&message);
         }
@@ -206,6 +226,11 @@ impl RunRecord {
             why_of(&why).clone_into(&mut step.why);
             step.took_ms = now_ms.saturating_sub(step.began_ms).max(0);
             step.micro_usd = step.micro_usd.saturating_add(micro_usd);
+            for model in models {
+                if !step.models.contains(&model) {
+                    step.models.push(model);
+                }
+            }
         }
         if answer.is_some() {
             self.answer = answer;
@@ -264,6 +289,15 @@ impl RunRecord {
         let open = self.steps.get(next).filter(|step| step.state != StepState::Waiting);
         match (open, choice) {
             (None, _) | (Some(_), Some(ResumeChoice::Again)) => (),
+            (Some(open), Some(ResumeChoice::Stronger)) if open.models.is_empty() => {
+                let (number, title) = (next + 1, open.title.clone());
+                return Err(ResumeError::NoModel { number, title });
+            }
+            (Some(_), Some(ResumeChoice::Stronger)) => {
+                if let Some(step) = steps.get_mut(next) {
+                    step.escalates = true;
+                }
+            }
             (Some(open), None) => {
                 let (title, state) = (open.title.clone(), open.state);
                 let (number, count) = (next + 1, self.steps.len());
@@ -282,6 +316,7 @@ impl RunRecord {
         if let (Some(open), Some(step)) = (open, steps.get_mut(next)) {
             // What the first attempt cost was spent.
             step.micro_usd = open.micro_usd;
+            step.models.clone_from(&open.models);
         }
         self.steps = steps;
         self.changed_ms = now_ms;
@@ -330,6 +365,8 @@ fn step_records(plan: &TaskPlan) -> Vec<StepRecord> {
         began_ms: 0,
         took_ms: 0,
         micro_usd: 0,
+        models: Vec::new(),
+        escalates: false,
     };
     plan.steps.iter().map(record).collect()
 }
@@ -356,7 +393,8 @@ mod tests {
 
     fn ended(state: StepState) -> StepResult {
         let (why, message) = ("w".to_owned(), Some("said".to_owned()));
-        StepResult { state, why, micro_usd: 5, answer: None, message }
+        let models = vec![ModelRef { provider: "p".into(), model: "weak".into() }];
+        StepResult { state, why, micro_usd: 5, answer: None, message, models }
     }
 
     fn begun() -> RunRecord {
@@ -404,6 +442,21 @@ mod tests {
                 "{refused}"
             );
         }
+    }
+
+    #[test]
+    fn stronger_model_is_wanted_in_place_of_those_that_answered() {
+        let mut run = begun();
+        run.begin_step(0, 100);
+        let interrupted = run.clone().resume(&plan(THREE), Some(ResumeChoice::Stronger), 200);
+        assert!(interrupted.unwrap_err().to_string().starts_with("no model answered in step 1"));
+        run.end_step(0, ended(StepState::Failed), 110);
+        let run = run.resume(&plan(THREE), Some(ResumeChoice::Stronger), 200).unwrap();
+        assert!(run.steps[0].escalates && run.steps[0].models.len() == 1);
+        assert_eq!((run.next_step(), run.micro_usd()), (Some(0), 5));
+        // Saved before models were recorded.
+        let old = serde_json::to_string(&begun()).unwrap();
+        assert!(!old.contains("models") && serde_json::from_str::<RunRecord>(&old).is_ok());
     }
 
     #[test]

@@ -24,10 +24,10 @@ pub struct DraftTask {
 }
 
 /// A value that looks like a parameter.
-struct Parameter {
-    name: String,
-    kind: &'static str,
-    value: String,
+pub(super) struct Parameter {
+    pub(super) name: String,
+    pub(super) kind: &'static str,
+    pub(super) value: String,
 }
 
 /// Makes the text of a task file of a person's messages, the oldest first.
@@ -52,7 +52,8 @@ pub fn draft_from_messages(
     }
     let mut text = format!("---\nname: {name}\n");
     if let Some(first) = steps.first() {
-        text.push_str(&format!("description: {}\n", quote_json(&step_title(first.as_str()))));
+        let title = title_without_values(first.as_str(), &parameters);
+        text.push_str(&format!("description: {}\n", quote_json(&title)));
     }
     if !parameters.is_empty() {
         text.push_str("arguments:\n");
@@ -70,7 +71,8 @@ pub fn draft_from_messages(
                 format!("```sh\n{}\n```", command_with_names(line, &parameters))
             }
         };
-        text.push_str(&format!("\n## {}\n\n{body}\n", step_title(step.as_str())));
+        let title = title_without_values(step.as_str(), &parameters);
+        text.push_str(&format!("\n## {title}\n\n{body}\n"));
     }
     parse_task(name, &text)?;
     Ok(DraftTask { omitted: all.len() - steps.len(), text })
@@ -104,7 +106,7 @@ fn steps_of(message: &str) -> Vec<DraftStep<'_>> {
 
 /// Returns a shell line with variables in the places of values that are whole words. Words in quotes of other forms stay,
 /// because a shell would not expand all of them.
-fn command_with_names(line: &str, parameters: &[Parameter]) -> String {
+pub(super) fn command_with_names(line: &str, parameters: &[Parameter]) -> String {
     let word = |piece: &str| {
         let word = piece.trim_end();
         let bare = word.strip_prefix('"').and_then(|word| word.strip_suffix('"')).unwrap_or(word);
@@ -194,11 +196,19 @@ fn with_names(line: &str, parameters: &[Parameter]) -> String {
     result
 }
 
-fn step_title(message: &str) -> String {
+pub(super) fn step_title(message: &str) -> String {
     let first = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let first = first.trim_start_matches(['#', '?', '`', ' ']).trim_end_matches(['}', '#', ' ']);
     let title = gnoma_core::text_truncation::head_chars(first, MAX_TITLE_CHARS).trim_end();
     if title.is_empty() { "Step".to_owned() } else { title.to_owned() }
+}
+
+/// A title with the names of arguments in capitals in the places of values, which are others in each run.
+fn title_without_values(text: &str, parameters: &[Parameter]) -> String {
+    let named = parameters.iter().fold(with_names(text, parameters), |text, parameter| {
+        text.replace(&format!("${{{}}}", parameter.name), &parameter.name.to_uppercase())
+    });
+    step_title(&named)
 }
 
 fn quote_json(text: &str) -> String {
@@ -228,6 +238,9 @@ mod tests {
         assert!(draft.text.contains("Tag ${version} and push ${branch}"), "{}", draft.text);
         assert!(draft.text.contains("\n### A plan\n"), "{}", draft.text);
         assert_eq!(task.sessions, ["s1"]);
+        let titles: Vec<_> = task.steps.iter().map(|step| step.title.as_str()).collect();
+        assert_eq!(titles[1], "Tag VERSION and push BRANCH");
+        assert!(!draft.text.contains("v1.2.0"), "{}", draft.text);
     }
 
     #[test]

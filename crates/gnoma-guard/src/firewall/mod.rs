@@ -244,6 +244,7 @@ impl Firewall {
                 command: clean(report.command),
                 exit_code: report.exit_code,
                 walled: report.walled.map(clean),
+                trial: report.trial,
             }),
         };
         match outcome {

@@ -13,7 +13,18 @@ pub(crate) struct GitInspection<'w> {
 
 /// Commands that show contents whatever their options are. `git show --stat` of a file's own object too
 /// shows it.
-const SHOWING: [&str; 5] = ["show", "cat-file", "diff-pairs", "range-diff", "stash show"];
+const SHOWING: [&str; 8] = [
+    "archive",
+    "cat-file",
+    "diff-pairs",
+    "format-patch",
+    "merge-tree",
+    "range-diff",
+    "show",
+    "stash show",
+];
+/// Commands to which what stands behind `--` is a revision as well.
+const WITHOUT_PATHS: [&str; 3] = ["archive", "cat-file", "merge-tree"];
 /// Commands that show contents when asked for a patch.
 const LISTING: [&str; 5] = ["log", "whatchanged", "reflog", "stash list", "rev-list"];
 /// Commands that show contents unless asked for something else.
@@ -80,7 +91,8 @@ pub(crate) fn parse_look(words: &[Option<String>]) -> Option<GitInspection<'_>> 
     let only = (!paths.is_empty() && paths.iter().all(is_plain))
         .then(|| paths.iter().copied().flatten().collect());
     // An object of a file is shown whatever paths stand behind it.
-    let only = if first == "cat-file" || before.iter().any(reaches_further) { None } else { only };
+    let is_whole = WITHOUT_PATHS.contains(&first) || before.iter().any(reaches_further);
+    let only = if is_whole { None } else { only };
     Some(GitInspection { folders, shows: shows_contents(&name, before), only })
 }
 
@@ -203,6 +215,9 @@ mod tests {
             "git grep --cached x",
             "git grep -e x HEAD",
             "git range-diff a b",
+            "git archive HEAD",
+            "git format-patch -1 --stdout",
+            "git merge-tree --trivial-merge a b c",
             "git -c color.ui=false log -p",
             "git log --remerge-diff",
         ] {
@@ -227,6 +242,8 @@ mod tests {
             "git reflog",
             "git rev-parse HEAD",
             "git blame a",
+            "git fsck",
+            "git apply --check p",
             "git shortlog -sn",
             "git",
         ] {
@@ -244,6 +261,8 @@ mod tests {
             ("git log -p -- :/", false),
             ("git log -p -- *.rs", false),
             ("git cat-file -p abc -- a", false),
+            ("git archive -- HEAD", false),
+            ("git archive HEAD -- src", false),
             ("git log -p --full-diff -- src", false),
             ("git show --full-d HEAD -- a", false),
             ("git log -p --follow -- a", false),

@@ -13,7 +13,7 @@ const LFS: [&str; 6] = [
 ];
 
 /// Settings that name a program which looking runs: section, whether it has a name of its own, variables.
-const PROGRAMS: [(&str, &[&str]); 16] = [
+const PROGRAMS: [(&str, &[&str]); 17] = [
     ("core", &["fsmonitor", "alternaterefscommand"]),
     ("diff", &["external", "command", "textconv"]),
     ("filter", &["clean", "smudge", "process"]),
@@ -25,6 +25,8 @@ const PROGRAMS: [(&str, &[&str]); 16] = [
     ("help", &["browser", "format", "autocorrect"]),
     ("web", &["browser"]),
     ("remote", &["uploadpack", "vcs"]),
+    // `git archive` compresses with it.
+    ("tar", &["command"]),
     ("protocol", &["allow"]),
     ("include", &["path"]),
     ("includeif", &["path"]),
@@ -252,6 +254,7 @@ mod tests {
             ("[merge \"x\"]\ndriver = ./x", "merge.x.driver"),
             ("[gpg \"ssh\"]\nprogram = ./x", "gpg.ssh.program"),
             ("[alias]\nlfs = !./x", "alias.lfs"),
+            ("[tar \"x\"]\ncommand = ./x", "tar.x.command"),
             ("\u{feff}[core]\nfsmonitor = ./x", "core.fsmonitor"),
             ("[remote \"o\"]\npromisor\n[core]\nsshCommand = ./x", "core.sshcommand"),
             ("[core]\n=", "a line that cannot be read"),

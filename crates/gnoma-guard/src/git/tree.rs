@@ -22,9 +22,10 @@ const WRITING: [&str; 18] = [
     "stash",
     "switch",
 ];
-/// Commands that write the repository's settings beside what they do: which branch follows which, and its remotes.
-const SETTING: [&str; 8] =
-    ["branch", "checkout", "fetch", "pull", "push", "remote", "switch", "worktree"];
+/// Commands that write the repository's settings, most of them beside what they do: which branch follows which, and its
+/// remotes.
+const SETTING: [&str; 9] =
+    ["branch", "checkout", "config", "fetch", "pull", "push", "remote", "switch", "worktree"];
 /// First words behind such a command with which it leaves the work tree as it is.
 const LOOKING: [&str; 9] =
     ["list", "show", "drop", "clear", "create", "store", "--check", "--stat", "--cached"];
@@ -132,9 +133,12 @@ mod tests {
 
     #[test]
     fn commands_that_set_which_branch_follows_which_write_settings() {
-        for line in
-            ["git branch -D old", "git -C sub switch -c t --track main", "git remote add o ."]
-        {
+        for line in [
+            "git branch -D old",
+            "git -C sub switch -c t --track main",
+            "git remote add o .",
+            "git config user.name Bob",
+        ] {
             assert!(writes_settings(&words(line)), "{line}");
         }
         for line in ["git log", "git commit -m x", "git pull --exec=x", "git $sub"] {

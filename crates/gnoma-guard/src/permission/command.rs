@@ -119,6 +119,7 @@ impl<'a> Judgement<'a> {
         let grant = self.collect_grant(&analysis, &parts, &whole);
         if grant.outside {
             whole.reason.push_str(RUNS_OUTSIDE);
+            whole.dangers.push(RUNS_OUTSIDE.trim_start_matches("; ").to_owned());
         } else if grant.writes_tree && whole.decision == Decision::Ask {
             whole.reason.push_str(WRITES_TREE);
         }
@@ -191,7 +192,7 @@ impl<'a> Judgement<'a> {
                 Opinion::deny(format!("mode {}: {why}", self.mode))
             }
             _ if self.confirmed && !may_be_denied => Opinion::loudly_allow(why),
-            _ => Opinion::ask(why),
+            _ => Opinion::ask(why).into_danger(self.mode),
         }
     }
 
@@ -217,6 +218,8 @@ impl<'a> Judgement<'a> {
                 .not_forbidden(command, &effects, &name)
                 .merge_stricter(ask_on_match(forbidden, by)),
         };
+        let is_danger = command.risk >= Risk::High || effects.iter().any(CommandEffect::is_danger);
+        let opinion = if is_danger { opinion.into_danger(self.mode) } else { opinion };
         JudgedPart { opinion, effects }
     }
 
@@ -360,7 +363,7 @@ impl<'a> Judgement<'a> {
         command: &Invocation,
     ) -> Opinion {
         let what = &first.worry.what;
-        let can_be_tried = !effects::acts_as_another(command)
+        let can_be_tried = !machine::acts_as_another(command)
             && open.iter().all(|effect| trial::stays_in_trial(effect, self.world));
         match self.mode {
             PermissionMode::Bypass | PermissionMode::Deny => self.by_mode(Access::Execute),

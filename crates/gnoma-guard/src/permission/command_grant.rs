@@ -53,7 +53,7 @@ impl Judgement<'_> {
         grant.can_repeat = analysis.is_read_only()
             && !analysis.commands.iter().any(|command| effects::program_of(command) == "git");
         grant.machine = machine::of_line(analysis, self.world);
-        grant.can_repeat &= grant.machine == MachineView::None;
+        grant.can_repeat &= matches!(grant.machine, MachineView::None | MachineView::Absent);
         // Only a person lets a command outside: with the answer to a question that says so, see `command::RUNS_OUTSIDE`.
         grant.outside = grant.machine == MachineView::Outside
             && whole.decision == Decision::Ask

@@ -27,9 +27,6 @@ const LASTING: &[(&str, &[&str])] = &[
     ("visudo", &[]),
 ];
 
-/// Programs that run another with more rights.
-const RAISING: &[&str] = &["doas", "pkexec", "run0", "runas", "su", "sudo"];
-
 /// Programs that take text for commands. It is asked about even when it looks harmless: two readers
 /// of such text seldom agree on every letter.
 const INTERPRETING: &[&str] = &[
@@ -64,7 +61,7 @@ impl CommandEffect {
     /// The file tools that could do the same, for rules about paths. Nothing deletes like a command.
     pub(super) fn file_tools(&self) -> &'static [&'static str] {
         match self.effect {
-            Effect::Read(_) => &["fs.read"],
+            Effect::Read(_) | Effect::Look(_) => &["fs.read"],
             Effect::Write(_) => &["fs.write", "fs.edit"],
             _ => &[],
         }
@@ -79,11 +76,23 @@ impl CommandEffect {
         matches!(&self.effect, Effect::Unknown(what) if what == SHELL_TEXT)
     }
 
+    /// Reports whether the effect loses something, lets something leave the machine, or cannot be told from the words.
+    pub(super) fn is_danger(&self) -> bool {
+        self.worry.gravity > Severity::Plain
+            || self.is_shell_text()
+            || (!self.harmless
+                && matches!(
+                    self.effect,
+                    Effect::Delete(_) | Effect::Network(_) | Effect::Secret(_)
+                ))
+    }
+
     /// Reports whether the effect shows something and changes nothing.
     pub(super) fn is_reading(&self) -> bool {
         self.harmless
             || self.asks_outside
-            || matches!(self.effect, Effect::Read(_) | Effect::Secret(_) | Effect::Settings(_))
+            || self.effect.is_reading()
+            || matches!(self.effect, Effect::Secret(_) | Effect::Settings(_))
     }
 }
 
@@ -94,7 +103,7 @@ pub(super) fn command_effects(
 ) -> Vec<CommandEffect> {
     let is_metadata = metadata::is_all(command);
     let weigh = |effect| weigh_effect(effect, is_metadata, world);
-    let mut effects: Vec<_> = command.effects.iter().map(weigh).collect();
+    let mut effects: Vec<_> = command.effects.iter().filter_map(weigh).collect();
     if let Some(place) = crooked_path(command, world) {
         effects.push(unclear_effect(
             format!("goes through a link and back up in `{place}`"),
@@ -179,27 +188,37 @@ fn outside_only() -> CommandEffect {
     CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: true }
 }
 
-/// Weighs one effect; of a file that is read only to show its metadata if `is_metadata`.
-fn weigh_effect(effect: &Effect, is_metadata: bool, world: &JudgementContext<'_>) -> CommandEffect {
+/// Weighs one effect; of a file that is read only to show its metadata if `is_metadata`. `None` for a look that
+/// every command may take.
+fn weigh_effect(
+    effect: &Effect,
+    is_metadata: bool,
+    world: &JudgementContext<'_>,
+) -> Option<CommandEffect> {
     let (touch, place) = match effect {
-        Effect::Read(place) => (FileAccess::Read, place),
+        Effect::Read(place) | Effect::Look(place) => (FileAccess::Read, place),
         Effect::Write(place) => (FileAccess::Write, place),
         Effect::Delete(place) => (FileAccess::Delete, place),
-        _ => return effect_without_path(effect),
+        _ => return Some(effect_without_path(effect)),
     };
     let spot = match place {
         FilePlace::Path(path) if path.as_os_str().len() > MAX_PATH_BYTES => {
-            return unknown_place_effect(effect, touch, "a path longer than any file's");
+            return Some(unknown_place_effect(effect, touch, "a path longer than any file's"));
         }
         FilePlace::Pattern { pattern, .. } if pattern.len() > MAX_PATH_BYTES => {
-            return unknown_place_effect(effect, touch, "a path longer than any file's");
+            return Some(unknown_place_effect(effect, touch, "a path longer than any file's"));
         }
         FilePlace::Path(path) => JudgedPath::from_path(path, world),
         FilePlace::Pattern { base, pattern } => JudgedPath::from_pattern(base, pattern, world),
-        FilePlace::Unknown(text) => return unknown_place_effect(effect, touch, text),
+        FilePlace::Unknown(text) => return Some(unknown_place_effect(effect, touch, text)),
     };
-    let is_look = is_metadata && touch == FileAccess::Read;
-    let worry = if is_look && !shows_secret_folder(place, world) {
+    let is_of_shell = matches!(effect, Effect::Look(_));
+    let is_look = is_of_shell || is_metadata && touch == FileAccess::Read;
+    let in_secret_folder = is_look && shows_secret_folder(place, is_of_shell, world);
+    if is_of_shell && places::is_found_unnamed(&spot, in_secret_folder, world) {
+        return None;
+    }
+    let worry = if is_look && !in_secret_folder {
         places::weigh_metadata(&spot, world)
     } else {
         places::weigh_access(touch, &spot, world)
@@ -208,18 +227,20 @@ fn weigh_effect(effect: &Effect, is_metadata: bool, world: &JudgementContext<'_>
     let harmless =
         worry.gravity == Severity::Plain && (!is_kept || places::is_own_temporary(&spot, world));
     let spot = Some((touch, spot));
-    CommandEffect { effect: effect.clone(), worry, spot, harmless, asks_outside: false }
+    Some(CommandEffect { effect: effect.clone(), worry, spot, harmless, asks_outside: false })
 }
 
 /// Reports whether a place is, or a pattern could name, a folder of secrets, in which even the names of files say
-/// something.
-fn shows_secret_folder(place: &FilePlace, world: &JudgementContext<'_>) -> bool {
+/// something. A pattern of the shell shows the names that fit it, and nothing of what is inside.
+fn shows_secret_folder(place: &FilePlace, is_of_shell: bool, world: &JudgementContext<'_>) -> bool {
     /// No rule about the end of a path is about this name.
     const INSIDE: &str = "\u{1}";
     let inside = match place {
         FilePlace::Path(path) => JudgedPath::from_path(&path.join(INSIDE), world),
         FilePlace::Pattern { base, pattern } => {
-            JudgedPath::from_pattern(base, &format!("{pattern}/{INSIDE}"), world)
+            let folder = pattern.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let shown: &str = if is_of_shell { folder } else { pattern };
+            JudgedPath::from_pattern(base, &format!("{shown}/{INSIDE}"), world)
         }
         FilePlace::Unknown(_) => return true,
     };
@@ -251,22 +272,17 @@ fn effect_without_path(effect: &Effect) -> CommandEffect {
         Effect::System(what) => format!("acts on the system: {}", line(what)),
         Effect::Repository(what) => format!("changes the repository: {}", line(what)),
         Effect::Unknown(why) => format!("cannot be judged: {}", line(why)),
-        Effect::Read(_) | Effect::Write(_) | Effect::Delete(_) => String::new(),
+        Effect::Read(_) | Effect::Look(_) | Effect::Write(_) | Effect::Delete(_) => String::new(),
     };
     let worry = PlaceConcern { gravity: Severity::Plain, what };
     let effect = effect.clone();
     CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: false }
 }
 
-/// Reports whether a command runs something with the rights of another user.
-pub(super) fn acts_as_another(command: &Invocation) -> bool {
-    RAISING.contains(&program_of(command))
-}
-
 /// Returns the reason to ask about a program although its effects may show nothing.
 fn runs_more_than_it_says(command: &Invocation, effects: &[CommandEffect]) -> Option<&'static str> {
     let program = program_of(command);
-    if acts_as_another(command) {
+    if machine::acts_as_another(command) {
         Some("acts as another user")
     } else if INTERPRETING.contains(&program) {
         Some(SHELL_TEXT)
@@ -303,7 +319,7 @@ fn decides_later_runs(command: &Invocation) -> bool {
     let program = program_of(command);
     let rest: Vec<_> = command.words.iter().skip(1).flatten().map(String::as_str).collect();
     let acts = |effect: &Effect| {
-        !matches!(effect, Effect::Read(_) | Effect::Secret(_) | Effect::Settings(_))
+        !effect.is_reading() && !matches!(effect, Effect::Secret(_) | Effect::Settings(_))
     };
     let lasting = LASTING.iter().any(|(name, needed)| {
         *name == program && (needed.is_empty() || needed.iter().any(|word| rest.contains(word)))

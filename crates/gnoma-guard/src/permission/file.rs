@@ -150,7 +150,9 @@ impl<'a> Judgement<'a> {
             Decision::Deny => by_mode,
             Decision::Ask if worry.gravity == Severity::Plain => by_mode.with_always(always),
             Decision::Allow | Decision::Ask => {
-                Opinion::ask(format!("mode {}: it {}", self.mode, worry.what)).with_always(always)
+                Opinion::ask(format!("mode {}: it {}", self.mode, worry.what))
+                    .with_always(always)
+                    .into_danger(self.mode)
             }
         }
     }
@@ -175,7 +177,8 @@ impl<'a> Judgement<'a> {
         if self.confirmed && rule.is_none_or(|rule| rule.action == RuleAction::Allow) {
             return Some(Opinion::loudly_allow(&format!("{who} {}", worry.what)));
         }
-        Some(Opinion::ask(format!("{who} {}, which always needs approval", worry.what)))
+        let question = format!("{who} {}, which always needs approval", worry.what);
+        Some(Opinion::ask(question).into_danger(self.mode))
     }
 
     /// Returns how surely a rule denies the touch, and which rule. `tools` are the names that the touch goes by.

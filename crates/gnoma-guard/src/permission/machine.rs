@@ -1,7 +1,10 @@
 //! Which commands ask about the machine: about its processes, ports and mounts, which the sandbox can show, and about
-//! what only a program outside can answer. In the sandbox either would get an answer about the sandbox.
+//! what only a program outside can answer or do. In the sandbox they would get an answer about the sandbox, or fail.
 
-use std::path::Path;
+use std::{
+    ffi::OsString,
+    path::{Component, Path},
+};
 
 use gnoma_core::{session::PermissionMode, tool::MachineView};
 use gnoma_shell::{Analysis, Effect, FilePlace, Invocation};
@@ -110,6 +113,40 @@ const ASKING_OUTSIDE: [&str; 76] = [
     "virsh",
     "wpctl",
 ];
+/// Programs that run another with more rights.
+const RAISING: [&str; 6] = ["doas", "pkexec", "run0", "runas", "su", "sudo"];
+/// Programs that may write elsewhere than their words seem to say, by the names in an archive or by options.
+const WRITING_MORE: [&str; 29] = [
+    "7z",
+    "7za",
+    "7zr",
+    "7zz",
+    "ar",
+    "arj",
+    "cargo",
+    "cpio",
+    "cscope",
+    "csync2",
+    "ctags",
+    "detox",
+    "etags",
+    "fdupes",
+    "jdupes",
+    "lsyncd",
+    "mmv",
+    "pax",
+    "prename",
+    "pscp",
+    "rar",
+    "rcp",
+    "rename",
+    "rename.ul",
+    "rsync",
+    "scp",
+    "unar",
+    "unison",
+    "unrar",
+];
 /// Files about processes that are the same in a sandbox.
 const SAME_INSIDE: [&str; 12] = [
     "/proc/cpuinfo",
@@ -148,8 +185,8 @@ pub(super) fn of_command(command: &Invocation, world: &JudgementContext<'_>) -> 
         return MachineView::None;
     }
     let program = program_of(command);
-    let is_outside = ASKING_OUTSIDE.contains(&program);
-    if is_outside && !only_describes_itself(command) && world.repositories.can_answer(program) {
+    let asks = ASKING_OUTSIDE.contains(&program) && !only_describes_itself(command);
+    if asks && world.repositories.can_answer(program) {
         return MachineView::Outside;
     }
     if names_processes_of_sockets(program, command) || processes::looks_into_process(command) {
@@ -158,17 +195,34 @@ pub(super) fn of_command(command: &Invocation, world: &JudgementContext<'_>) -> 
     let is_shown = looks_at_processes(command)
         || DESCRIBING.contains(&program)
         || command.effects.iter().any(reads_machine);
-    if is_shown { MachineView::Shown } else { MachineView::None }
+    match (is_shown, asks) {
+        (true, _) => MachineView::Shown,
+        (false, true) => MachineView::Absent,
+        (false, false) => MachineView::None,
+    }
 }
 
 fn looks_at_processes(command: &Invocation) -> bool {
     LISTING_PROCESSES.contains(&program_of(command)) || processes::names_process(command)
 }
 
-/// The reason why a line needs the processes of the machine and also does what a command that only looks cannot do.
+/// Reports whether a command runs something with the rights of another user.
+pub(super) fn acts_as_another(command: &Invocation) -> bool {
+    RAISING.contains(&program_of(command))
+}
+
+/// The reason why a line must run outside: it needs the processes of the machine and does what a command that only looks
+/// cannot do, or it does what no sandbox allows.
 fn reason_to_leave(analysis: &Analysis, world: &JudgementContext<'_>) -> Option<&'static str> {
-    if !world.sandboxed || analysis.is_read_only() {
+    let acts = || analysis.commands.iter().any(processes::sends_signals);
+    if !world.sandboxed || (analysis.is_read_only() && !acts()) {
         return None;
+    }
+    if analysis.commands.iter().any(acts_as_another) {
+        return Some("the sandbox lets nothing act as another user");
+    }
+    if makes_new_at_home(analysis, world) {
+        return Some("the sandbox lets nothing new be made in your home");
     }
     if processes::signals_others(analysis) {
         return Some("it signals processes outside the sandbox");
@@ -178,7 +232,61 @@ fn reason_to_leave(analysis: &Analysis, world: &JudgementContext<'_>) -> Option<
     looks.then_some("it lists processes or sockets of the machine, and does more")
 }
 
-/// The question that a line is which the sandbox can neither run nor try, because it is about processes of the machine.
+/// Reports whether a line makes a file or folder directly in the home and does nothing else that cannot be told. A
+/// sandbox that let names be made there would let start-up files be made, too.
+fn makes_new_at_home(analysis: &Analysis, world: &JudgementContext<'_>) -> bool {
+    let is_new = |effect: &Effect| match effect {
+        Effect::Write(FilePlace::Path(path)) => is_new_at_home(path, world),
+        _ => false,
+    };
+    // Outside nothing holds the names in a folder that decide over later runs: only what is named is written.
+    let is_plain = |effect: &Effect| match effect {
+        Effect::Write(FilePlace::Path(path)) => {
+            is_new_at_home(path, world) || !is_filled_folder(path, world)
+        }
+        Effect::Delete(FilePlace::Path(_)) => true,
+        _ => effect.is_reading(),
+    };
+    let is_of_clone = |effect: &Effect| {
+        effect.is_reading()
+            || matches!(effect, Effect::Repository(_) | Effect::Network(_) | Effect::Write(_))
+    };
+    let is_told = |command: &Invocation| {
+        let clones =
+            |effect: &Effect| matches!(effect, Effect::Repository(what) if what == "git clone");
+        if command.effects.iter().any(clones) {
+            // Its other place to write is only where it would be without a folder's name.
+            command.effects.iter().any(is_new) && command.effects.iter().all(is_of_clone)
+        } else {
+            !WRITING_MORE.contains(&program_of(command)) && command.effects.iter().all(is_plain)
+        }
+    };
+    analysis.unparsed.is_none()
+        && analysis.commands.iter().all(is_told)
+        && analysis.commands.iter().flat_map(|command| &command.effects).any(is_new)
+}
+
+/// Reports whether a path is a folder of the workspace with something in it, the home, or a folder above one of them.
+fn is_filled_folder(path: &Path, world: &JudgementContext<'_>) -> bool {
+    let real = (world.resolve)(path);
+    let home = world.home.map(|home| (world.resolve)(home));
+    world.roots.iter().any(|root| root.starts_with(&real))
+        || home.is_some_and(|home| home.starts_with(&real))
+        || (world.list)(&real).is_some_and(|names| !names.is_empty())
+}
+
+/// Reports whether a path is in the home, outside the workspace, and begins with a name that is not there.
+fn is_new_at_home(path: &Path, world: &JudgementContext<'_>) -> bool {
+    let Some(home) = world.home.map(|home| (world.resolve)(home)) else { return false };
+    let real = (world.resolve)(path);
+    let Ok(below) = real.strip_prefix(&home) else { return false };
+    let Some(Component::Normal(name)) = below.components().next() else { return false };
+    let is_inside = world.roots.iter().any(|root| real.starts_with(root));
+    let is_absent = |entries: Vec<OsString>| entries.iter().all(|entry| entry.as_os_str() != name);
+    !is_inside && (world.list)(&home).is_some_and(is_absent)
+}
+
+/// The question that a line is which the sandbox can neither run nor try.
 pub(super) fn machine_question(
     analysis: &Analysis,
     world: &JudgementContext<'_>,
@@ -197,7 +305,12 @@ pub(super) fn machine_question(
 /// Reports whether a trial could not tell what a line says about the machine: the processes in a trial are those of
 /// the sandbox.
 pub(super) fn misleads_on_trial(analysis: &Analysis, world: &JudgementContext<'_>) -> bool {
-    of_line(analysis, world) != MachineView::None
+    is_about_machine(of_line(analysis, world))
+}
+
+/// Reports whether a sandbox without a view of the machine would give a wrong answer.
+fn is_about_machine(view: MachineView) -> bool {
+    matches!(view, MachineView::Shown | MachineView::Outside)
 }
 
 /// Reports whether a line does nothing but look at the machine, which the sandbox of reading commands shows.
@@ -215,7 +328,7 @@ pub(super) fn of_line(analysis: &Analysis, world: &JudgementContext<'_>) -> Mach
     let other = if is_named { MachineView::Shown } else { MachineView::None };
     match parts.max().unwrap_or_default().max(other) {
         // Its other parts need the sandbox.
-        MachineView::Shown if !analysis.is_read_only() => MachineView::None,
+        MachineView::Shown | MachineView::Absent if !analysis.is_read_only() => MachineView::None,
         view => view,
     }
 }
@@ -224,8 +337,8 @@ pub(super) fn of_line(analysis: &Analysis, world: &JudgementContext<'_>) -> Mach
 /// those that the approval is about.
 pub(super) fn may_run_outside(analysis: &Analysis, world: &JudgementContext<'_>) -> bool {
     let is_such = |command: &Invocation| {
-        of_command(command, world) != MachineView::None
-            || command.effects.iter().all(|effect| matches!(effect, Effect::Read(_)))
+        is_about_machine(of_command(command, world))
+            || command.effects.iter().all(Effect::is_reading)
     };
     reason_to_leave(analysis, world).is_some() || analysis.commands.iter().all(is_such)
 }
@@ -246,7 +359,7 @@ fn names_processes_of_sockets(program: &str, command: &Invocation) -> bool {
 }
 
 fn reads_machine(effect: &Effect) -> bool {
-    let Effect::Read(place) = effect else { return false };
+    let (Effect::Read(place) | Effect::Look(place)) = effect else { return false };
     let path = match place {
         FilePlace::Path(path) => path.as_path(),
         FilePlace::Pattern { base, .. } => base.as_path(),
@@ -259,22 +372,47 @@ fn reads_machine(effect: &Effect) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::{path::PathBuf, sync::Arc};
 
     use gnoma_shell::StartContext;
 
     use super::*;
-    use crate::git::NoRepositories;
+    use crate::git::{NoRepositories, Repositories};
+
+    /// A machine on which no service runs.
+    struct NoServices;
+
+    impl Repositories for NoServices {
+        fn find_program_setting(&self, _: &Path) -> Option<String> {
+            None
+        }
+
+        fn secret_files(&self, _: &Path) -> Arc<[PathBuf]> {
+            Arc::default()
+        }
+
+        fn own_compiler(&self, _: &Path) -> Option<PathBuf> {
+            None
+        }
+
+        fn can_answer(&self, _: &str) -> bool {
+            false
+        }
+    }
 
     fn view_of(line: &str) -> MachineView {
-        in_world(line, of_line)
+        in_world(line, &NoRepositories, of_line)
     }
 
     fn misleads_on_trial_in_world(line: &str) -> bool {
-        in_world(line, misleads_on_trial)
+        in_world(line, &NoRepositories, misleads_on_trial)
     }
 
-    fn in_world<T>(line: &str, judge: impl FnOnce(&Analysis, &JudgementContext<'_>) -> T) -> T {
+    fn in_world<T>(
+        line: &str,
+        repositories: &dyn Repositories,
+        judge: impl FnOnce(&Analysis, &JudgementContext<'_>) -> T,
+    ) -> T {
         let roots = [PathBuf::from("/w")];
         let resolve = |path: &Path| path.to_path_buf();
         let world = JudgementContext {
@@ -288,7 +426,7 @@ mod tests {
             sandboxed: true,
             resolve: &resolve,
             list: &|_| Some(Vec::new()),
-            repositories: &NoRepositories,
+            repositories,
         };
         let start = StartContext { cwd: "/w".into(), home: Some("/home/ada".into()) };
         judge(&gnoma_shell::analyse_command(line, &start), &world)
@@ -352,8 +490,25 @@ mod tests {
             "[ -e /proc/$(cat server.pid) ]",
             "python3 -c 'print(open(\"/proc/1234/status\").read())'",
             "ps aux | tee list.txt",
+            "su -c id",
+            "sudo make install; echo rc=$?",
+            "echo x > ~/f.txt; cat ~/f.txt",
+            "cp -a src ~/x/y",
+            "git clone -q . ~/copy",
         ] {
             assert_eq!(view_of(line), MachineView::Outside, "{line}");
+        }
+    }
+
+    #[test]
+    fn services_that_are_not_there_are_asked_in_the_sandbox() {
+        for (line, expected) in [
+            ("docker ps | head; echo rc=$?", MachineView::Absent),
+            ("docker --version", MachineView::None),
+            ("docker ps; ps aux", MachineView::Shown),
+            ("docker run x", MachineView::None),
+        ] {
+            assert_eq!(in_world(line, &NoServices, of_line), expected, "{line}");
         }
     }
 
@@ -367,6 +522,7 @@ mod tests {
             "kill $(cat server.pid); rm server.pid",
             "[[ -d /proc/$PID ]] || make",
             "find /proc/1234 -exec wc {} +",
+            "sleep 9 & ps -p $!; kill $!",
         ] {
             assert!(misleads_on_trial_in_world(line), "{line}");
         }
@@ -385,6 +541,17 @@ mod tests {
             "sleep 9 & kill $!",
             "server & PID=$!; sleep 1; kill $PID",
             "kill %1",
+            "p=$$; kill -0 $p",
+            "./build.sh > ~/f.txt",
+            "tar xf evil.tar; cp a ~/x",
+            "rsync -a --log-file=.x a ~/x",
+            "mkdir ~/x; cd ~/x; cpio -id < /w/a.cpio",
+            "wget --use-askpass=./evil -O ~/new example.org; touch ~/x",
+            "git clone -c core.fsmonitor=./evil . ~/copy",
+            "git clone --template=./t . ~/copy",
+            "git worktree add ~/tree",
+            "echo x > /w/f.txt",
+            "echo x > /srv/f.txt",
             "kill -l",
             "trap 'kill $(jobs -p)' EXIT; make",
         ] {

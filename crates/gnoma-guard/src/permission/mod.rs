@@ -79,6 +79,8 @@ pub enum Verdict {
         grant: Grant,
         /// The rules that "always" adds; empty where one answer must not cover later calls.
         always: Vec<Rule>,
+        /// The parts of the reason that say what is lost, what leaves the machine, and what is not what it seems.
+        dangers: Vec<String>,
     },
 }
 
@@ -178,11 +180,13 @@ impl Permissions {
         let (opinion, grant) = self.judge_with_grant(mode, world, tool, call);
         let modes = self.limits.iter().filter_map(|limit| limit.mode).chain([mode]);
         let trial = trial::trial_for_call(modes, world, &opinion, &grant);
-        let Opinion { decision, reason, always, .. } = opinion;
+        let Opinion { decision, reason, always, dangers, .. } = opinion;
         let verdict = match decision {
             Decision::Allow => Verdict::Allow { reason, grant },
             Decision::Deny => Verdict::Deny { reason },
-            Decision::Ask => Verdict::Ask { reason, grant, always: always.unwrap_or_default() },
+            Decision::Ask => {
+                Verdict::Ask { reason, grant, always: always.unwrap_or_default(), dangers }
+            }
         };
         (verdict, trial)
     }
@@ -215,9 +219,12 @@ impl Permissions {
                 Verdict::Deny { reason }
             }
             Verdict::Ask { grant, .. } => {
-                let reason = if let Verdict::Ask { reason, .. } = said { reason } else { other() };
+                let (reason, dangers) = match said {
+                    Verdict::Ask { reason, dangers, .. } => (reason, dangers),
+                    Verdict::Allow { .. } | Verdict::Deny { .. } => (other(), Vec::new()),
+                };
                 // A rule for good would hold the secret.
-                Verdict::Ask { reason, grant, always: Vec::new() }
+                Verdict::Ask { reason, grant, always: Vec::new(), dangers }
             }
         };
         (verdict, None)

@@ -1,5 +1,7 @@
 //! What is thought of a call or a part of one, and how thoughts are put together.
 
+use gnoma_core::session::PermissionMode;
+
 use super::rule::Rule;
 
 /// Most rules that one answer of "always" adds.
@@ -26,20 +28,38 @@ pub(crate) struct Opinion {
     pub(crate) always: Option<Vec<Rule>>,
     /// Running it where nothing comes of it would answer the question.
     pub(crate) can_be_tried: bool,
+    /// The parts of a question that name a danger, without the name of the mode that asks.
+    pub(crate) dangers: Vec<String>,
 }
 
 impl Opinion {
     pub(crate) fn allow(reason: impl Into<String>) -> Self {
-        Self { decision: Decision::Allow, reason: reason.into(), always: None, can_be_tried: false }
+        Self::with_decision(Decision::Allow, reason)
     }
 
     pub(crate) fn deny(reason: impl Into<String>) -> Self {
-        Self { decision: Decision::Deny, reason: reason.into(), always: None, can_be_tried: false }
+        Self::with_decision(Decision::Deny, reason)
     }
 
     /// A question that has to be asked every time.
     pub(crate) fn ask(reason: impl Into<String>) -> Self {
-        Self { decision: Decision::Ask, reason: reason.into(), always: None, can_be_tried: false }
+        Self::with_decision(Decision::Ask, reason)
+    }
+
+    fn with_decision(decision: Decision, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self { decision, reason, always: None, can_be_tried: false, dangers: Vec::new() }
+    }
+
+    /// The same, where the question is about a danger: something is lost, something leaves the machine, or something
+    /// is not what it seems.
+    pub(crate) fn into_danger(mut self, mode: PermissionMode) -> Self {
+        if self.decision == Decision::Ask {
+            let prefix = format!("mode {mode}: ");
+            let words = self.reason.strip_prefix(&prefix).unwrap_or(&self.reason);
+            self.dangers = vec![words.to_owned()];
+        }
+        self
     }
 
     pub(crate) fn with_always(mut self, rules: Option<Vec<Rule>>) -> Self {
@@ -80,8 +100,14 @@ impl Opinion {
                     rules
                 });
                 let reason = if louder { other.reason } else { self.reason };
-                let one = Self { decision: self.decision, reason, always: None, can_be_tried };
-                one.with_always(both)
+                let mut dangers = self.dangers;
+                for danger in other.dangers {
+                    if !dangers.contains(&danger) {
+                        dangers.push(danger);
+                    }
+                }
+                let decision = self.decision;
+                Self { decision, reason, always: None, can_be_tried, dangers }.with_always(both)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Which commands are about processes of the machine: by a path below `/proc`, or by a signal. A command in the sandbox
 //! has other processes, and what it says about these would be a wrong answer.
 
-use gnoma_shell::{Analysis, Invocation};
+use gnoma_shell::{Analysis, Effect, Invocation};
 
 use super::command_words::program_of;
 
@@ -67,13 +67,24 @@ pub(super) fn signals_others(analysis: &Analysis) -> bool {
     analysis.commands.iter().any(|command| signals_another(command, starts_own))
 }
 
+/// Reports whether a command sends signals, to whatever process.
+pub(super) fn sends_signals(command: &Invocation) -> bool {
+    SIGNALLING.contains(&program_of(command)) && !lists_signals(command)
+}
+
+fn lists_signals(command: &Invocation) -> bool {
+    let lists = |word: &String| matches!(word.as_str(), "-l" | "-L" | "--list" | "--table");
+    command.words.iter().skip(1).flatten().any(lists)
+}
+
 fn signals_another(command: &Invocation, starts_own: bool) -> bool {
     let program = program_of(command);
     if program != "kill" {
         return SIGNALLING.contains(&program);
     }
-    let lists = |word: &String| matches!(word.as_str(), "-l" | "-L" | "--list" | "--table");
-    if command.words.iter().skip(1).flatten().any(lists) {
+    // All targets are known to be of this line if the command acts on nothing of the system.
+    let acts = |effect: &Effect| matches!(effect, Effect::System(_));
+    if lists_signals(command) || !command.effects.iter().any(acts) {
         return false;
     }
     let is_own = |text: &str| {

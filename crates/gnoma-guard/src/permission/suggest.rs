@@ -226,6 +226,7 @@ fn is_mild(command: &Invocation) -> bool {
     command.risk < Risk::High
         && command.effects.iter().all(|effect| match effect {
             Effect::Read(_)
+            | Effect::Look(_)
             | Effect::Write(_)
             | Effect::Runs(_)
             | Effect::Repository(_)

@@ -117,7 +117,7 @@ pub(super) fn stays_in_trial(effect: &CommandEffect, world: &JudgementContext<'_
         })
     };
     match effect.effect {
-        Effect::Read(_) | Effect::Write(_) | Effect::Delete(_) => is_inside(),
+        Effect::Read(_) | Effect::Look(_) | Effect::Write(_) | Effect::Delete(_) => is_inside(),
         // Whatever runs on trial could list them, too: nothing is in them that it must not see.
         Effect::Runs(_) | Effect::Environment(_) | Effect::Settings(_) | Effect::Unknown(_) => true,
         Effect::Secret(_) | Effect::Network(_) | Effect::System(_) | Effect::Repository(_) => false,

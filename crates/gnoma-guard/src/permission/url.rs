@@ -53,7 +53,9 @@ impl Judgement<'_> {
         let by_mode = self.by_mode(tool.access);
         match (by_mode.decision, self.mode) {
             (Decision::Allow, PermissionMode::Bypass) | (Decision::Deny, _) => by_mode,
-            _ => Opinion::ask(format!("mode {}: {why}", self.mode)).with_always(always),
+            _ => Opinion::ask(format!("mode {}: {why}", self.mode))
+                .with_always(always)
+                .into_danger(self.mode),
         }
     }
 }

@@ -167,6 +167,23 @@ pub(crate) fn is_own_temporary(spot: &JudgedPath, world: &JudgementContext<'_>) 
     spot.forms().all(|form| world.repositories.is_own_temporary(&form.path))
 }
 
+/// Reports whether a command learns the truth about a place without its being named: it finds what is there, or
+/// nothing is there that fits the pattern. In a folder of secrets that there is nothing says something, too.
+pub(crate) fn is_found_unnamed(
+    spot: &JudgedPath,
+    in_secret_folder: bool,
+    world: &JudgementContext<'_>,
+) -> bool {
+    if is_inside(spot, world) || is_own_temporary(spot, world) {
+        return true;
+    }
+    let is_nothing = !in_secret_folder
+        && existing_paths::matching_paths(spot, world).is_some_and(|it| it.is_empty());
+    let real = &spot.real_form().path;
+    let around = || world.repositories.outside_places(real).work_tree;
+    is_nothing || around().is_some_and(|tree| real.starts_with(tree))
+}
+
 /// Reports whether a concern is of no weight because its place is among the session's own temporary files, which
 /// commands find without its being named.
 pub(crate) fn is_plain_temporary(

@@ -13,8 +13,10 @@ use super::flag::FlagKind;
 pub(super) enum Class {
     /// A character that no text needs: it always goes.
     Never,
-    /// A carriage return stays as part of a line break.
+    /// A carriage return stays as part of a line break, of which some programs write two.
     CarriageReturn,
+    /// The mark with which DOS ended texts: stays at the end of a line.
+    EndMark,
     /// Opens a terminal sequence.
     Escape,
     /// A mark at the very start of a text; nothing anywhere else.
@@ -108,7 +110,8 @@ static TABLE: &[CharRange] = &[
         FlagKind::Control,
         "carriage returns inside a line",
     ),
-    char_range(0x0E, 0x1A, Class::Never, FlagKind::Control, CONTROLS),
+    char_range(0x0E, 0x19, Class::Never, FlagKind::Control, CONTROLS),
+    char_range(0x1A, 0x1A, Class::EndMark, FlagKind::Control, CONTROLS),
     char_range(0x1B, 0x1B, Class::Escape, FlagKind::Terminal, ESCAPES),
     char_range(0x1C, 0x1F, Class::Never, FlagKind::Control, CONTROLS),
     char_range(0x7F, 0x7F, Class::Never, FlagKind::Control, CONTROLS),

@@ -192,7 +192,7 @@ impl Walk {
             return Some(WalkStep { bytes, stays });
         }
         match entry.class {
-            Class::CarriageReturn | Class::PrintedSpace => {}
+            Class::CarriageReturn | Class::EndMark | Class::PrintedSpace => {}
             Class::Icon | Class::Private => {
                 self.flags.add_flag(FlagKind::Private, entry.what, self.at, false);
             }
@@ -212,7 +212,11 @@ impl Walk {
         let next = behind.chars().next();
         Some(match class {
             Class::Never | Class::Escape | Class::Tag => false,
-            Class::CarriageReturn => next == Some('\n'),
+            Class::CarriageReturn if behind == "\r" && !end => return None,
+            Class::CarriageReturn => behind.starts_with('\n') || behind.starts_with("\r\n"),
+            Class::EndMark => {
+                self.keep == RetainedControls::Text && next.is_none_or(|next| next == '\n')
+            }
             Class::ByteOrderMark => self.at == 0,
             Class::Icon => true,
             Class::Private => self.private_run < MAX_PRIVATE_RUN,

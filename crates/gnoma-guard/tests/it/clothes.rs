@@ -74,7 +74,8 @@ fn a_secret_of_the_session_leaves_in_no_clothes() {
         let diff: String = written.lines().map(|line| format!("-  old\n+  {line}\n")).collect();
         let diff = format!("@@ -1,3 +1,3 @@\n context\n{diff} context\n");
         let error = ProviderError::new(ErrorKind::BadRequest, "cloud", &text);
-        let report = CommandReport { command: text.clone(), exit_code: Some(1), walled: None };
+        let report =
+            CommandReport { command: text.clone(), exit_code: Some(1), walled: None, trial: None };
         let failed = ToolOutcome::Failed(ToolOutput {
             diff: Some(diff.clone()),
             report: Some(report),

@@ -189,3 +189,89 @@ fn instructions_of_agents_are_changed_only_after_a_question() {
         assert_eq!(desk.says(&format!("fs.write {file}")), "allow", "{file}");
     }
 }
+
+#[test]
+fn looks_outside_the_workspace_are_asked_and_granted_like_stat() {
+    let desk = Desk::new(PermissionMode::Auto);
+    for (command, place) in [
+        ("test -d ../other && echo yes || echo no", "/home/ada/work/other"),
+        ("[ -f ~/f ] && echo yes || echo no", "/home/ada/f"),
+        ("[[ -e ../other ]] && echo yes", "/home/ada/work/other"),
+        ("[ ../other -nt src ]", "/home/ada/work/other"),
+        ("bash -c '[ -e ../other/f ]'", "/home/ada/work/other/f"),
+        ("git -C ../other status -s", "/home/ada/work/other"),
+        ("git --git-dir=../other/.git log", "/home/ada/work/other/.git"),
+        ("cd ../other && git log --oneline | wc -l", "/home/ada/work/other"),
+        ("(cd ../other; pwd)", "/home/ada/work/other"),
+        ("pushd ../other; popd", "/home/ada/work/other"),
+        ("realpath ../other/f", "/home/ada/work/other/f"),
+        ("echo ../o*", "/home/ada/work"),
+        ("for d in ../*/; do echo $d; done", "/home/ada/work"),
+        ("make -C ../other -n", "/home/ada/work/other"),
+        ("npm --prefix ../other pkg get name", "/home/ada/work/other"),
+        ("source ~/.profile", "/home/ada/.profile"),
+    ] {
+        let call = format!("bash {command}");
+        assert_eq!(desk.says(&call), "ask", "{command}");
+        let paths = desk.grant(&call).paths;
+        assert!(paths.contains(&PathBuf::from(place)), "{command}: {paths:?}");
+    }
+    let reason = desk.reason("bash test -d ../other");
+    assert!(reason.contains("reads `~/work/other`, outside the workspace"), "{reason}");
+    assert_eq!(desk.says("bash [ -e ~/.ssh/id_rsa ]"), "ask");
+    // That nobody is asked would say that there is none.
+    assert_eq!(desk.with_files(&["src/a"]).says("bash echo ~/.ssh/id_*"), "ask");
+    assert_eq!(Desk::new(PermissionMode::Bypass).says("bash [ -e ~/.ssh/id_rsa ]"), "ask");
+    assert_eq!(Desk::new(PermissionMode::Bypass).says("bash source .env"), "ask");
+}
+
+#[test]
+fn looks_inside_the_workspace_and_at_what_anybody_may_read_are_free() {
+    let desk = Desk::new(PermissionMode::Auto)
+        .with_files(&["src/a"])
+        .with(&["ask fs.read(plans/**)", "deny fs.read(keys/**)"]);
+    for command in [
+        "test -d src && echo yes",
+        "[ -f .env ] && [[ -r .env ]]",
+        "cd /home/ada/work/app && git status",
+        "cd plans && pwd",
+        "cd src; pwd; cd ..",
+        "echo src/* *.md",
+        "for f in *; do echo \"$f\"; done",
+        "git -C src status",
+        "[ -e /etc/hosts ] && [ -x /usr/bin/git ]",
+        "cd /usr/share && pwd",
+        // Nothing fits these.
+        "echo ~/*.nothing /no*where",
+    ] {
+        let call = format!("bash {command}");
+        assert_eq!(desk.says(&call), "allow", "{command}: {}", desk.reason(&call));
+        assert!(desk.grant(&call).paths.is_empty(), "{command}");
+    }
+}
+
+#[test]
+fn what_no_sandbox_allows_runs_outside_with_one_yes() {
+    let desk = Desk::new(PermissionMode::Auto).with_files(&["src/a"]);
+    for (command, is_outside) in [
+        ("echo l >> notes.txt; echo x > ~/f.txt; cat notes.txt", true),
+        ("mkdir -p ~/a/b", true),
+        ("git clone -q . ~/copy", true),
+        ("su -c id", true),
+        // What unknown code would do there is not for one yes.
+        ("./build.sh > ~/f.txt", false),
+        ("git clone -q --template=./t . ~/copy", false),
+        ("git worktree add ~/tree", false),
+        ("tar xf evil.tar; cp a ~/x", false),
+        ("echo x > ../f.txt", false),
+        ("echo x > /srv/f.txt", false),
+    ] {
+        let call = format!("bash {command}");
+        assert_eq!(desk.says(&call), "ask", "{command}");
+        assert_eq!(desk.grant(&call).outside, is_outside, "{command}");
+        let reason = desk.reason(&call);
+        assert_eq!(reason.ends_with("runs outside the sandbox"), is_outside, "{reason}");
+    }
+    let denying = Desk::new(PermissionMode::Deny).with_files(&["src/a"]);
+    assert_eq!(denying.says("bash echo x > ~/f.txt"), "deny");
+}

@@ -207,6 +207,14 @@ impl Desk {
         }
     }
 
+    /// The parts of the question that name a danger.
+    pub(crate) fn dangers(&self, call: &str) -> Vec<String> {
+        match self.judge(call) {
+            Verdict::Ask { dangers, .. } => dangers,
+            Verdict::Allow { .. } | Verdict::Deny { .. } => Vec::new(),
+        }
+    }
+
     pub(crate) fn grant(&self, call: &str) -> Grant {
         match self.judge(call) {
             Verdict::Allow { grant, .. } | Verdict::Ask { grant, .. } => grant,

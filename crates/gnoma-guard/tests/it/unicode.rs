@@ -118,6 +118,9 @@ fn the_worlds_writing_stays_byte_for_byte() {
         "\u{E0B0} \u{F09B} main",
         "\u{F0A0A} icon",
         "col1\tcol2\r\n",
+        "one\r\r\ntwo\r\r\n",
+        "REM the end of a file of DOS\r\n\u{1A}",
+        "1\tREM\n2\t\u{1A}\n[a note]",
         "a\u{C}b",
         "\u{FEFF}{\"a\":1}",
         "\u{2068}{name}\u{2069} joined",
@@ -176,6 +179,7 @@ fn what_hides_goes() {
         ("\u{2067}hidden\u{2069} user\u{200E}name", "hidden username"),
         ("a\u{0}b\u{7}c\u{8}\u{7F}\u{B}d\u{E}\u{F}", "abcd"),
         ("safe\rmalicious\r\n", "safemalicious\r\n"),
+        ("safe\r\rmalicious\u{1A}x\r\n", "safemaliciousx\r\n"),
         ("x\u{1D173}\u{1BCA0}\u{13430}\u{16FE4}\u{17B4}\u{180E}\u{180B}\u{34F}y\u{2063}z", "xyz"),
         (
             "a\u{F0041}\u{F0042}\u{F0043}\u{F0044}\u{F0045}\u{F0046}",
@@ -298,6 +302,7 @@ fn tricky() -> impl Strategy<Value = String> {
         4 => "[a-zA-Z0-9 ./~$;:m\\[\\]()?\\\\-]{0,4}",
         1 => Just("\n".to_owned()),
         1 => Just("\r".to_owned()),
+        1 => Just("\u{1A}".to_owned()),
         2 => prop::sample::select(vec![
             "\x1b[", "\x1b]", "\x1b", "\x07", "\x1b\\", "\u{9B}", "\u{9D}", "\u{9C}", "\x1bP", "31m",
             "\x1b[8m", "\x1b[37;47m", "\x1b(",

@@ -385,7 +385,7 @@ fn swept(tool: &Tool) -> Vec<String> {
         "revision" => "HEAD",
         "archive" => "a.tar",
         "folder" => "src",
-        "read" | "list" | "path" | "names" | "write" => "a",
+        "read" | "list" | "look" | "path" | "names" | "write" => "a",
         _ => "foo",
     };
     let operands = tool.operands.iter().map(operand).collect::<Vec<_>>().join(" ");
@@ -448,7 +448,7 @@ fn option(tool: &Tool, dice: &mut Dice) -> String {
 
 fn value(role: &str, dice: &mut Dice) -> String {
     let pool: &[&str] = match role {
-        "read" | "list" | "path" | "names" | "write" | "archive" | "folder" => &FILES,
+        "read" | "list" | "look" | "path" | "names" | "write" | "archive" | "folder" => &FILES,
         "revision" => &REVISIONS,
         _ if dice.one_in(3) => &FILES,
         _ => &TEXTS,

@@ -52,8 +52,7 @@ pub(super) fn mask_addresses(text: &str) -> String {
     while let Some(at) = rest.find("://") {
         let (before, address) = rest.split_at(at + "://".len());
         masked.push_str(before);
-        let ends = |c: char| c.is_whitespace() || c.is_control() || "\"'`<>\\,;)]}".contains(c);
-        let (address, after) = address.split_at(address.find(ends).unwrap_or(address.len()));
+        let (address, after) = address.split_at(address_length(address));
         let (address, has_more) = match address.find(['?', '#']) {
             Some(end) => (address.split_at(end).0, true),
             None => (address, false),
@@ -68,6 +67,20 @@ pub(super) fn mask_addresses(text: &str) -> String {
         rest = after;
     }
     masked + rest
+}
+
+/// Returns the length of the address at the beginning of a text. A placeholder such as `{{secret:…}}` is a part of it.
+fn address_length(text: &str) -> usize {
+    let mut open_braces = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => open_braces += 1,
+            '}' if open_braces > 0 => open_braces -= 1,
+            c if c.is_whitespace() || c.is_control() || "\"'`<>\\,;)]}".contains(c) => return at,
+            _ => (),
+        }
+    }
+    text.len()
 }
 
 /// Replaces every text among a log's values with its size. Lines of panics stay: they have the program's own words.
@@ -140,6 +153,7 @@ mod tests {
             ("at https://me:hunter2@host/v1?key=abc, ok", "at https://***@host/v1?***, ok"),
             ("\"http://host:1/v1#part\"", "\"http://host:1/v1?***\""),
             ("https://a@b@host x://y", "https://***@host x://y"),
+            ("{\"http://host/x?key={{secret:a-1}}\"}", "{\"http://host/x?***\"}"),
             ("no address", "no address"),
         ] {
             assert_eq!(mask_addresses(text), expected);

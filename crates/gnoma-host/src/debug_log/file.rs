@@ -25,7 +25,7 @@ const MAX_KEPT_FILES: usize = 8;
 /// Entries of the log folder that are looked at.
 const MAX_ENTRIES: usize = 10_000;
 
-/// A log file that is made with its first line.
+/// A log file that is made when it begins.
 pub(super) struct LogFile {
     path: PathBuf,
     open: Mutex<Option<LogPart>>,
@@ -49,6 +49,11 @@ impl LogFile {
     pub(super) fn check_ownership(&self) -> io::Result<()> {
         open_existing(&self.path)?;
         open_existing(&self.previous_part()).map(|_| ())
+    }
+
+    /// Makes the file with its first line, if there is none.
+    pub(super) fn begin(&self) -> io::Result<()> {
+        self.append("")
     }
 
     /// Appends a line. Once a part is full, it replaces the one before it, as `FILE.1`.
@@ -191,7 +196,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("logs/a.log");
         let log = LogFile::new(path.clone());
-        assert!(!path.exists(), "a log without lines makes no file");
+        assert!(!path.exists(), "a log that has not begun makes no file");
+        log.begin().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), HEADER);
         let line = format!("{}\n", "x".repeat(1 << 20));
         for _ in 0..20 {
             log.append(&line).unwrap();

@@ -1,6 +1,6 @@
 //! The line of an event: `2026-11-28T12:00:00.000Z session=… tool end …`. Pure.
 
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::{borrow::Cow, fmt};
 
 use gnoma_core::{
     Event, Role, Usage,
@@ -9,32 +9,10 @@ use gnoma_core::{
 };
 use jiff::Timestamp;
 
+use super::filter::{LogFilter, LogLevel};
+
 /// Bytes of a value, such as an error of a provider, that are logged.
 const MAX_VALUE_BYTES: usize = 400;
-
-/// The amount of detail in the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogLevel {
-    /// Only failures and warnings.
-    Warn,
-    /// Turns, model calls and routing as well.
-    Info,
-    /// Everything: tools, approvals and checks as well.
-    Debug,
-}
-
-impl FromStr for LogLevel {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.to_ascii_lowercase().as_str() {
-            "error" | "warn" => Ok(Self::Warn),
-            "info" => Ok(Self::Info),
-            "debug" | "trace" => Ok(Self::Debug),
-            _ => Err(format!("`{text}` is not a level; use warn, info or debug")),
-        }
-    }
-}
 
 /// Makes the lines of one session. It remembers when the current model call began.
 #[derive(Debug, Default)]
@@ -102,12 +80,12 @@ impl LogLine {
 }
 
 impl SessionLines {
-    /// The line of an event without its time; `None` if it has none at this level.
+    /// The line of an event without its time; `None` if it has none or the filter leaves it out.
     pub(super) fn format_event(
         &mut self,
         now_ms: i64,
         event: &Event,
-        level: LogLevel,
+        filter: &LogFilter,
     ) -> Option<LogLine> {
         self.observe(now_ms, event);
         let line = format_turn(event, now_ms.saturating_sub(self.turn_began_ms))
@@ -119,7 +97,7 @@ impl SessionLines {
         if is_answer_over {
             self.call = None;
         }
-        (line.level <= level).then_some(line)
+        filter.allows(line.what, line.level).then_some(line)
     }
 
     /// Remembers when turns, calls and answers begin.
@@ -327,9 +305,9 @@ mod tests {
     use super::*;
 
     fn lines(events: &[(i64, Event)], level: LogLevel) -> Vec<String> {
-        let mut lines = SessionLines::default();
+        let (mut lines, filter) = (SessionLines::default(), LogFilter::from(level));
         let lines =
-            events.iter().filter_map(|(at_ms, event)| lines.format_event(*at_ms, event, level));
+            events.iter().filter_map(|(at_ms, event)| lines.format_event(*at_ms, event, &filter));
         lines.map(|line| line.render(Cow::Borrowed)).collect()
     }
 
@@ -402,7 +380,13 @@ mod tests {
         let arguments = RawJson::parse(r#"{"command":"cat key.pem"}"#).unwrap();
         let call = ToolCall::new(CallId::new("c1"), "bash", arguments);
         let result = ToolResult::from_text(&call, "BEGIN PRIVATE KEY", false);
-        let ended = Event::ToolEnded { call: call.clone(), result, diff: None, duration_ms: 5 };
+        let ended = Event::ToolEnded {
+            call: call.clone(),
+            result,
+            diff: None,
+            duration_ms: 5,
+            command: None,
+        };
         let lines = lines(&[(0, Event::ToolStarted { call }), (1, ended)], LogLevel::Debug);
         assert_eq!(
             lines,
@@ -418,15 +402,14 @@ mod tests {
         let secret = "key=\"sk-1234\"";
         let text = format!("{}{secret}", "x".repeat(MAX_VALUE_BYTES - "[secret]".len()));
         let notice = Event::Notice { level: NoticeLevel::Warning, text };
-        let line = SessionLines::default().format_event(0, &notice, LogLevel::Warn).unwrap();
+        let filter = LogFilter::from(LogLevel::Warn);
+        let line = SessionLines::default().format_event(0, &notice, &filter).unwrap();
         let line = line.render(|value| value.replace(secret, "[secret]").into());
         assert!(line.contains("[secret]") && !line.contains("sk-1"), "{line}");
     }
 
     #[test]
-    fn levels_are_read() {
-        assert_eq!("DEBUG".parse(), Ok(LogLevel::Debug));
-        assert!("loud".parse::<LogLevel>().unwrap_err().contains("use warn, info or debug"));
+    fn lines_begin_with_their_time() {
         assert_eq!(add_timestamp(0, "turn begin"), "1970-01-01T00:00:00.000Z turn begin\n");
     }
 }

@@ -5,19 +5,26 @@
 //! firewall's redaction. Sessions in incognito are not logged.
 
 mod file;
+mod filter;
 mod line;
 mod panic;
 
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use gnoma_core::{Event, store::SessionId};
 
 use self::{file::LogFile, line::SessionLines};
-pub use self::{file::MAX_PART_BYTES, line::LogLevel};
+pub use self::{
+    file::MAX_PART_BYTES,
+    filter::{LogFilter, LogLevel},
+};
 use crate::{HostError, Project, Result, clock};
 
 /// The log of this process. The command line decides once whether there is one.
@@ -25,15 +32,18 @@ static LOG: OnceLock<ProcessLog> = OnceLock::new();
 
 struct ProcessLog {
     file: LogFile,
-    level: LogLevel,
+    filter: LogFilter,
+    /// The next session that is logged tells the person where the file is.
+    names_file: AtomicBool,
 }
 
-/// Writes a debug log from now on, also of panics. Only the first call does. The file is made with the first line. Hooks
-/// for panics that are installed later must call the one before them.
+/// Writes a debug log from now on, also of panics. Only the first call does. The file is made when a session that is
+/// logged begins, which also tells the person where it is if `names_file`. Hooks for panics that are installed later must
+/// call the one before them.
 ///
 /// # Errors
 /// There is such a file and it is not a debug log, or it cannot be opened.
-pub fn install(path: PathBuf, level: LogLevel) -> Result<()> {
+pub fn install(path: PathBuf, filter: LogFilter, names_file: bool) -> Result<()> {
     let file = LogFile::new(path);
     file.check_ownership().map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => HostError::usage(error.to_string()),
@@ -43,13 +53,20 @@ pub fn install(path: PathBuf, level: LogLevel) -> Result<()> {
         }
     })?;
     // A second log would have half of the lines.
-    if LOG.set(ProcessLog { file, level }).is_ok() {
+    let names_file = AtomicBool::new(names_file);
+    if LOG.set(ProcessLog { file, filter, names_file }).is_ok() {
         panic::install_hook(|lines| {
             // A panic cannot tell anybody that the log fails.
             LOG.get().into_iter().for_each(|log| drop(log.file.append(lines)));
         });
     }
     Ok(())
+}
+
+/// Returns the file of this process's debug log, if it writes one.
+#[must_use]
+pub fn path() -> Option<&'static Path> {
+    LOG.get().map(|log| log.file.path())
 }
 
 /// The file of a process's debug log in gnoma's state folder. Removes the oldest files of other processes there.
@@ -85,16 +102,30 @@ impl SessionLog {
             return None;
         }
         let project = Arc::clone(project);
-        Some(Self { log, project, lines: SessionLines::default(), has_complained: false })
+        let mut session =
+            Self { log, project, lines: SessionLines::default(), has_complained: false };
+        let begun = log.file.begin();
+        if begun.is_ok() && log.names_file.swap(false, Ordering::Relaxed) {
+            let path = log.file.path().display();
+            session.project.notices.info(format_args!("debug log: `{path}`"));
+        }
+        session.report_failure(begun);
+        Some(session)
     }
 
     /// Writes the line of an event, if it has one.
     pub(crate) fn write(&mut self, session: &SessionId, event: &Event) {
         let now_ms = clock::now_ms();
-        let Some(line) = self.lines.format_event(now_ms, event, self.log.level) else { return };
+        let Some(line) = self.lines.format_event(now_ms, event, &self.log.filter) else { return };
         let line = line.render(|value| self.project.firewall.redact_text(value));
         let line = format!("session={} {line}", session.as_str());
-        if let Err(error) = self.log.file.append(&line::add_timestamp(now_ms, &line))
+        let written = self.log.file.append(&line::add_timestamp(now_ms, &line));
+        self.report_failure(written);
+    }
+
+    /// Tells the person once that the file cannot be written.
+    fn report_failure(&mut self, written: io::Result<()>) {
+        if let Err(error) = written
             && !std::mem::replace(&mut self.has_complained, true)
         {
             let path = self.log.file.path().display();

@@ -79,7 +79,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "how the test speaks to its child")]
     fn panic_child() {
         let Ok(path) = std::env::var(LOG_FILE) else { return };
-        install(PathBuf::from(path), LogLevel::Warn).unwrap();
+        install(PathBuf::from(path), LogLevel::Warn.into(), false).unwrap();
         let run = |work: fn()| {
             let worker = std::thread::Builder::new().name("worker".into()).spawn(work).unwrap();
             assert!(worker.join().is_err());

@@ -270,8 +270,7 @@ enum FileStart {
 fn read_start(real: &Path) -> io::Result<FileStart> {
     let bytes = bounded_file::read_start(real, MAX_FILE_BYTES as u64 + 1)?;
     let is_cut = bytes.len() > MAX_FILE_BYTES;
-    let text = written_text::decode(bytes);
-    let mut text = text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into());
+    let mut text = written_text::decode_lossy(&bytes);
     if is_binary(&text) {
         let without_letters = text.replace(char::REPLACEMENT_CHARACTER, "x");
         let is_text = !is_binary(&without_letters);

@@ -17,7 +17,8 @@ use gnoma_core::{
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{
-    command::session_closed_error,
+    command::{not_opened_error, session_closed_error},
+    continuation::TurnContinuation,
     engine::Engine,
     handle::{SessionMeta, busy_error},
     log::EventLog,
@@ -50,6 +51,8 @@ pub(super) struct Actor {
     pub(super) kept: Arc<Mutex<SessionMeta>>,
     pub(super) notices: Notices,
     pub(super) engine: Engine,
+    /// The reason why there is no engine, if opening one failed.
+    pub(super) opening_error: Option<RequestError>,
     /// Commands for the engine that is being opened.
     pub(super) waiting: Vec<Command>,
     /// Questions that were answered and not decided yet.
@@ -66,6 +69,8 @@ pub(super) struct Actor {
     pub(super) is_closing: bool,
     /// The run of a task that goes on, and the task that was drafted last.
     pub(super) tasks: SessionTasks,
+    /// The continuation of a turn that ended at a limit.
+    pub(super) continuation: TurnContinuation,
     /// The observers of the session: a debug log, telemetry.
     pub(super) observers: SessionObservers,
 }
@@ -101,6 +106,7 @@ impl Actor {
             kept,
             notices,
             engine: Engine::Opening(opening),
+            opening_error: None,
             waiting: Vec::new(),
             answered: HashSet::new(),
             work: JoinSet::new(),
@@ -109,6 +115,7 @@ impl Actor {
             was_seen: false,
             is_closing: false,
             tasks: SessionTasks::default(),
+            continuation: TurnContinuation::default(),
         }
     }
 
@@ -154,7 +161,10 @@ impl Actor {
                 self.waiting.push(command);
             }
             Engine::Opening(_) | Engine::Changing(_) => return Err(busy_error()),
-            Engine::Gone => return Err(session_closed_error()),
+            Engine::Gone => {
+                let why = self.opening_error.clone();
+                return Err(why.map_or_else(session_closed_error, not_opened_error));
+            }
         }
         self.tasks.pending_turns += usize::from(is_message);
         Ok(Reply::Done)

@@ -21,14 +21,17 @@ use super::{
     task_link::TaskOrder,
     task_run,
 };
-use crate::tasks::restricted_mode;
+use crate::tasks::{STRONGER, restricted_mode};
 
 impl Actor {
     /// Does what the run of a task wants.
     pub(super) fn follow_order(&mut self, order: Option<TaskOrder>) {
         // The engine's own mode: the log may not have told of it yet.
         let mode = self.kept.lock().rights.as_ref().map(Rights::mode);
-        let is_interactive = self.kept.lock().spec.interactive;
+        let (is_interactive, is_scheduled) = {
+            let kept = self.kept.lock();
+            (kept.spec.interactive, kept.spec.is_scheduled())
+        };
         let known = match &self.engine {
             Engine::Open(opened) => (opened.models)(),
             Engine::Opening(_) | Engine::Changing(_) | Engine::Gone => Vec::new(),
@@ -72,7 +75,18 @@ impl Actor {
             }
             Some(TaskOrder::Ask { question, choices }) => {
                 let asked = link.ask_question(question, choices, is_interactive);
-                self.push_question(asked);
+                self.push_question(asked.into_iter().collect());
+            }
+            Some(TaskOrder::AskAfterFailure { question, mut choices }) => {
+                if known.len() == 1 {
+                    choices.retain(|choice| choice != STRONGER);
+                }
+                let is_attended = is_interactive && !is_scheduled;
+                let asked = link.ask_question(question.clone(), choices, is_attended);
+                if asked.is_some() {
+                    let _gone = self.send_command(Command::Notify { text: question });
+                }
+                self.push_question(asked.into_iter().collect());
             }
             Some(TaskOrder::Reserve) => {
                 link.reserve();
@@ -109,11 +123,18 @@ impl Actor {
     }
 
     /// Shows or closes a question of a task.
-    pub(super) fn push_question(&mut self, event: Option<Event>) {
-        if let Some(event) = event {
-            self.push(event);
-            self.tell_change();
+    pub(super) fn push_question(&mut self, events: Vec<Event>) {
+        if events.is_empty() {
+            return;
         }
+        events.into_iter().for_each(|event| self.push(event));
+        self.tell_change();
+    }
+
+    /// Drafts a task of these messages, or without messages a change of a task that fails.
+    fn draft_task(&mut self, wanted: (String, Option<Vec<String>>), replier: Replier) {
+        let drafting = self.tasks.draft_task(&self.services, self.id.clone(), wanted, replier);
+        self.work.spawn(box_future(drafting));
     }
 
     /// Does what a client asks about tasks.
@@ -141,13 +162,9 @@ impl Actor {
             }
             TaskRequest::Draft { name } => {
                 let said = command::said_by_person(&self.log);
-                self.work.spawn(box_future(self.tasks.draft_task(
-                    &self.services,
-                    session,
-                    (name, said),
-                    replier,
-                )));
+                self.draft_task((name, Some(said)), replier);
             }
+            TaskRequest::Repair { name } => self.draft_task((name, None), replier),
             TaskRequest::Save { name } => {
                 self.work.spawn(box_future(self.tasks.save_draft(&self.services, &name, replier)));
             }

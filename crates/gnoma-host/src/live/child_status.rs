@@ -217,6 +217,7 @@ mod tests {
             call: edit.clone(),
             diff: Some(diff.to_owned()),
             duration_ms: 1,
+            command: None,
         };
         let asked = Event::PermissionAsked {
             call: edit.clone(),
@@ -227,6 +228,7 @@ mod tests {
             during: None,
             parts: Vec::new(),
             notable: Vec::new(),
+            dangers: Vec::new(),
         };
         let status = followed(&[ended, asked.clone()]);
         assert_eq!(

@@ -422,7 +422,7 @@ impl Child {
     }
 
     fn build_question(&self, asked: Asked) -> Question {
-        let Asked { call, reason, preview, inquiry, parts, notable, .. } = asked;
+        let Asked { call, reason, preview, inquiry, parts, notable, dangers, .. } = asked;
         let (shown, from) = (self.display_name(), Some(self.name.clone()));
         if inquiry.is_some() {
             let text = format!("{shown} asks: {reason}");
@@ -431,7 +431,7 @@ impl Child {
         let text = format!("{shown} needs approval for `{}`: {reason}", call.name);
         // Nobody says yes to what they cannot see.
         let preview = preview.or_else(|| Some(call.arguments.get().to_owned()));
-        Question { text, preview, parts, notable, from, ..Question::default() }
+        Question { text, preview, parts, notable, dangers, from, ..Question::default() }
     }
 }
 

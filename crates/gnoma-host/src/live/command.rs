@@ -6,10 +6,11 @@ use gnoma_core::{
     Command, Content, Event, Message, ModelRef, Role,
     info::Choice,
     protocol::{Request, RequestError, RequestErrorKind, RunningTurn},
-    session::SessionState,
+    session::{PermissionAnswer, SessionState},
 };
 
 use super::log::EventLog;
+use crate::rule;
 
 /// Messages that may wait for a running turn.
 const MAX_QUEUED: usize = 64;
@@ -42,11 +43,18 @@ pub(super) fn check_command(
     models: impl Fn() -> Vec<Choice>,
 ) -> Result<(), RequestError> {
     match command {
-        Command::Send { content } if !is_sendable(content) => Err(RequestError::new(
-            RequestErrorKind::Invalid,
-            "a message can contain text and images only",
-        )),
-        Command::Send { content } => log.with_view(|view| has_room(view.turn.as_ref(), content)),
+        Command::Send { content } => {
+            check_content(content)?;
+            log.with_view(|view| has_room(view.turn.as_ref(), content))
+        }
+        Command::EditQueue { queue, .. } => {
+            queue.iter().try_for_each(|content| check_content(content))
+        }
+        // The call would run before anybody hears that the rule is none.
+        Command::Answer { answer: PermissionAnswer::Rule { rule, .. }, .. } => {
+            let checked = rule::check_rules(rule);
+            checked.map(drop).map_err(|why| RequestError::new(RequestErrorKind::Invalid, why))
+        }
         Command::Compact { .. } | Command::EditSummary { .. } | Command::UndoCompaction
             if is_at_work(log) =>
         {
@@ -96,6 +104,12 @@ pub(super) fn session_closed_error() -> RequestError {
     RequestError::new(RequestErrorKind::Closed, "the session is closed")
 }
 
+/// The error of a request to a session that could not be opened, for that reason.
+pub(super) fn not_opened_error(why: RequestError) -> RequestError {
+    let cause = format!("the session could not be opened: {}", why.cause);
+    RequestError { kind: RequestErrorKind::Closed, cause, ..why }
+}
+
 pub(super) fn not_asked() -> RequestError {
     let cause = "the question was already answered, or never asked";
     RequestError::new(RequestErrorKind::NotAsked, cause)
@@ -106,17 +120,36 @@ pub(super) fn for_one_turn() -> RequestError {
     RequestError::new(RequestErrorKind::Invalid, cause)
 }
 
-/// Reports whether a user can send this content: only the model's side has anything but text and images.
-fn is_sendable(content: &[Content]) -> bool {
-    let is_said = |part: &Content| match part {
-        Content::Text(text) => !text.text.is_empty(),
-        Content::Image(_) => true,
-        Content::Thinking(_)
-        | Content::RedactedThinking(_)
-        | Content::ToolCall(_)
-        | Content::ToolResult(_) => false,
-    };
-    !content.is_empty() && content.iter().all(is_said)
+/// Checks that a user can send this content: only the model's side has anything but text and images, and what a provider
+/// refuses would be refused again with every later message.
+fn check_content(content: &[Content]) -> Result<(), RequestError> {
+    let invalid = |cause: String| Err(RequestError::new(RequestErrorKind::Invalid, cause));
+    let mut says_something = false;
+    for part in content {
+        match part {
+            Content::Text(text) => says_something |= !text.text.trim().is_empty(),
+            Content::Image(image) if !image.is_base64() => {
+                return invalid("the picture's data is not base64".to_owned());
+            }
+            Content::Image(image) => match image.detected_type() {
+                Some(found) if found == image.mime => says_something = true,
+                Some(found) => {
+                    let called = &image.mime;
+                    return invalid(format!(
+                        "the picture is `{found}`, although it is called `{called}`"
+                    ));
+                }
+                None => return invalid("the picture is no PNG, JPEG, GIF or WebP".to_owned()),
+            },
+            Content::Thinking(_)
+            | Content::RedactedThinking(_)
+            | Content::ToolCall(_)
+            | Content::ToolResult(_) => {
+                return invalid("a message can contain text and images only".to_owned());
+            }
+        }
+    }
+    if says_something { Ok(()) } else { invalid("the message is empty".to_owned()) }
 }
 
 /// Checks that one more message can wait for the turn that runs.
@@ -147,6 +180,8 @@ fn content_bytes(content: &Content) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use gnoma_core::Image;
+
     use super::*;
 
     fn turn(messages: usize, bytes: usize) -> RunningTurn {
@@ -170,7 +205,23 @@ mod tests {
 
     #[test]
     fn a_message_has_text_or_images() {
-        assert!(is_sendable(&[Content::from_text("one")]));
-        assert!(!is_sendable(&[]) && !is_sendable(&[Content::from_text("")]));
+        let picture = |mime: &str, base64: &str| {
+            Content::Image(Image { mime: mime.into(), base64: base64.into() })
+        };
+        let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
+        assert!(check_content(&[Content::from_text("one")]).is_ok());
+        assert!(check_content(&[picture("image/png", png)]).is_ok());
+        for (content, why) in [
+            (vec![], "empty"),
+            (vec![Content::from_text("")], "empty"),
+            (vec![Content::from_text(" \n")], "empty"),
+            (vec![picture("image/png", "!!")], "base64"),
+            (vec![picture("image/png", "AAAA")], "is no PNG"),
+            (vec![Content::from_text("see"), picture("image/jpeg", png)], "is called `image/jpeg`"),
+        ] {
+            let error = check_content(&content).unwrap_err();
+            assert!(error.cause.contains(why), "{error:?}");
+            assert_eq!(error.kind, RequestErrorKind::Invalid);
+        }
     }
 }

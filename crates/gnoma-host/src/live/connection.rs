@@ -287,7 +287,8 @@ impl Connection {
             Request::History { before, max } => {
                 let max = max.min(MAX_MESSAGES) as usize;
                 let (first, messages) = log.page(before, max, MAX_HISTORY_BYTES);
-                Some(Ok(Reply::History { first, messages }))
+                let notes = log.notes(first, first + messages.len() as u64);
+                Some(Ok(Reply::History { first, messages, notes }))
             }
             request if is_for_process(&request) => Some(Err(for_process())),
             request => {

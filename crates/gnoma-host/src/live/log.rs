@@ -8,12 +8,14 @@ use std::{collections::VecDeque, sync::Arc};
 
 use gnoma_core::{
     Event, Message,
-    protocol::{Envelope, Epoch, Position, SessionView},
+    protocol::{Envelope, Epoch, HistoryNote, Position, SessionView},
     session::SessionState,
     store::SessionId,
     sync::Mutex,
 };
 use tokio::sync::Notify;
+
+use super::history_notes::HistoryNotes;
 
 /// Most envelopes that are kept for subscribers that are behind.
 const MAX_KEPT: usize = 2_048;
@@ -30,6 +32,8 @@ struct State {
     view: SessionView,
     /// The conversation, for whoever asks for a part of it.
     messages: Vec<Arc<Message>>,
+    /// What happened between the messages.
+    notes: HistoryNotes,
     /// The last envelopes of this epoch, without gaps.
     kept: VecDeque<Arc<Envelope>>,
     kept_bytes: usize,
@@ -76,6 +80,7 @@ impl EventLog {
         Self(Arc::new(Mutex::new(State {
             view: first_view(session, epoch, parent, &messages),
             messages,
+            notes: HistoryNotes::default(),
             kept: VecDeque::new(),
             kept_bytes: 0,
             most_kept: MAX_KEPT,
@@ -95,6 +100,8 @@ impl EventLog {
         // What was spent stays spent.
         let SessionView { micro_usd, is_cost_partial, .. } = state.view;
         state.view = SessionView { micro_usd, is_cost_partial, ..first };
+        let same = state.messages.iter().zip(&messages).take_while(|(old, new)| old == new).count();
+        state.notes.begin_epoch(same);
         state.messages = messages;
         state.kept.clear();
         state.kept_bytes = 0;
@@ -118,6 +125,8 @@ impl EventLog {
             event,
         };
         state.view.apply_envelope(&envelope);
+        let messages = state.messages.len();
+        state.notes.push_envelope(&envelope, messages);
         let most = state.most_kept;
         state.retain_envelope(envelope, if is_idle { most.min(MAX_KEPT_IDLE) } else { most });
         state.wake_subscribers();
@@ -164,6 +173,17 @@ impl EventLog {
         let first = end.saturating_sub(max);
         let messages = state.messages.get(first..end).unwrap_or_default().to_vec();
         (first as u64, messages)
+    }
+
+    /// The notes on the messages from `first` to before `end`.
+    #[must_use]
+    pub fn notes(&self, first: u64, end: u64) -> Vec<HistoryNote> {
+        self.0.lock().notes.between(first, end)
+    }
+
+    /// Adds what is stored of the conversation beside its messages, as far as the log does not know it.
+    pub fn add_stored_notes(&self, notes: Vec<HistoryNote>) {
+        self.0.lock().notes.add_stored(notes);
     }
 
     /// Returns the number of subscribers.
@@ -384,6 +404,36 @@ mod tests {
         assert_eq!(log.page(None, 9, 4), (1, vec![message(1), message(2)]));
         assert_eq!(log.page(None, 9, 1), (2, vec![message(2)]), "one in any case");
         assert_eq!(log.page(Some(2), 1, 99), (1, vec![message(1)]));
+    }
+
+    #[test]
+    fn notes_stay_with_their_messages_across_epochs() {
+        let message = |number: u64| Arc::new(Message::user_text(format!("m{number}")));
+        let cost = |micro_usd| Event::Cost {
+            arm: gnoma_core::ModelRef { provider: "p".into(), model: "m".into() },
+            call_micro_usd: Some(micro_usd),
+            turn_micro_usd: micro_usd,
+            session_micro_usd: micro_usd,
+            estimated: false,
+        };
+        let told = |log: &EventLog, first, end| -> Vec<(u64, u64, bool)> {
+            let notes = log.notes(first, end).into_iter();
+            notes.map(|it| (it.after, it.seq, it.event == cost(1))).collect()
+        };
+        let log = log();
+        log.push(cost(1), 0);
+        log.push(Event::Appended(message(0)), 0);
+        log.push(cost(1), 0);
+        log.push(text("not noted"), 0);
+        log.push(Event::Appended(message(1)), 0);
+        log.push(cost(1), 0);
+        assert_eq!(told(&log, 0, 9), [(0, 3, true), (1, 6, true)], "none before the first message");
+        assert_eq!(told(&log, 1, 2), [(1, 6, true)]);
+        // A rewind to after the first message, and what the store knows of another second one.
+        log.begin_epoch(Epoch(2), vec![message(0), message(9)]);
+        let stored = |after| HistoryNote { after, seq: 0, at_ms: 0, event: cost(2) };
+        log.add_stored_notes(vec![stored(0), stored(1)]);
+        assert_eq!(told(&log, 0, 9), [(0, 0, true), (1, 0, false)]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! Nothing waits for a client: a slow one just falls behind in the log.
 
 mod actor;
+mod actor_continuation;
 mod actor_suggestions;
 mod actor_tasks;
 mod actor_waits;
@@ -14,10 +15,12 @@ mod child_status;
 mod children;
 mod command;
 mod connection;
+mod continuation;
 mod costs;
 mod elfs;
 mod engine;
 mod handle;
+mod history_notes;
 mod host;
 mod log;
 mod notice_queue;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gnoma_core::{
     Message,
     info::{Choice, SessionInfo},
-    protocol::{Reply, Request, RequestError, RequestErrorKind, SessionSpec, Start},
+    protocol::{HistoryNote, Reply, Request, RequestError, RequestErrorKind, SessionSpec, Start},
     store::{SessionFacts, SessionId},
     tool::{BoxFuture, ChildMerge, ChildTask, Spawner},
 };
@@ -109,6 +109,8 @@ pub struct PreparedSession {
     pub info: SessionInfo,
     /// The conversation that continues.
     pub messages: Vec<Arc<Message>>,
+    /// What is stored of the conversation beside its messages.
+    pub notes: Vec<HistoryNote>,
     /// The rest of its making.
     pub opening: BoxFuture<'static, Result<OpenedSession, RequestError>>,
     /// The services that answer requests that the engine does not.

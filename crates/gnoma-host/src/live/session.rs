@@ -166,12 +166,12 @@ impl Actor {
 
     /// The engine has said something.
     fn log_event(&mut self, event: Event) {
-        self.observers.observe(&self.id, &event);
         if let Some(following) = &mut self.kept.lock().following {
             following.apply_event(&event);
         }
         let shared = self.shared.upgrade();
         let event = costs::count_cost(&self.kept, &self.log, shared.as_deref(), event);
+        self.observers.observe(&self.id, &event);
         let changes = command::changes_listing(&event);
         match &event {
             Event::PermissionAsked { call, .. } => {
@@ -189,7 +189,9 @@ impl Actor {
         }
         self.tasks.observe_event(&event);
         self.offer_task(&event);
+        let follows = self.follow_limits(&event);
         self.push(event);
+        self.push_question(follows);
         if changes {
             self.tell_change();
         }
@@ -206,6 +208,7 @@ impl Actor {
             opened.engine.send_command(command);
         }
         self.engine = Engine::Open(opened);
+        self.opening_error = None;
         self.tell_use();
         self.look_for_models();
     }
@@ -213,6 +216,7 @@ impl Actor {
     /// Says why, and stays: what is written can be sent once it is fixed and the session reopened.
     fn not_opened(&mut self, error: &RequestError) {
         self.engine = Engine::Gone;
+        self.opening_error = Some(error.clone());
         self.waiting.clear();
         self.tasks.pending_turns = 0;
         // Where no provider is set up, front ends show what to do about it.
@@ -264,14 +268,18 @@ impl Actor {
 
     fn handle_job(&mut self, Job { request, replier }: Job) -> std::ops::ControlFlow<()> {
         if request == Request::Cancel {
-            let closed = self.tasks.link().and_then(TaskLink::stop_run);
+            let closed = self.tasks.link().map(TaskLink::stop_run).unwrap_or_default();
             self.push_question(closed);
         }
         match request {
             Request::Task(request) => self.answer_task_request(request, replier),
             Request::Answer { call, answer } if self.tasks.is_question(&call) => {
-                let closed = self.tasks.link().and_then(|link| link.answer_question(answer));
-                self.push_question(closed);
+                let closed = self.tasks.link().map(|link| link.answer_question(answer));
+                self.push_question(closed.unwrap_or_default());
+                replier.reply(Ok(Reply::Done));
+            }
+            Request::Answer { call, answer } if self.continuation.is_question(&call) => {
+                self.answer_continuation(answer);
                 replier.reply(Ok(Reply::Done));
             }
             Request::Answer { ref call, .. } if !self.is_asked(call) => {
@@ -367,8 +375,9 @@ impl Actor {
             }
         };
         match prepared {
-            Ok(PreparedSession { info, messages, opening, services, .. }) => {
+            Ok(PreparedSession { info, messages, notes, opening, services, .. }) => {
                 self.log.begin_epoch(shared.next_epoch(), messages);
+                self.log.add_stored_notes(notes);
                 self.services = Arc::clone(&services);
                 self.observers = services.observers(observed_session(&self.log));
                 let mut kept = self.kept.lock();

@@ -106,10 +106,11 @@ pub(super) fn start_session(
     SessionStartup { spec, scope, following, notices, heard }: SessionStartup,
     prepared: PreparedSession,
 ) -> Result<SessionId, RequestError> {
-    let PreparedSession { id, info, messages, opening, services } = prepared;
+    let PreparedSession { id, info, messages, notes, opening, services } = prepared;
     let scope = scope.unwrap_or_else(|| Scope::new(id.as_str()));
     let parent = scope.parent().map(|parent| SessionId::new(parent.session()));
     let log = EventLog::new(id.clone(), shared.next_epoch(), parent.clone(), messages);
+    log.add_stored_notes(notes);
     let mut state = shared.state.lock();
     if !state.may_open(&id)? {
         return Ok(id);

@@ -113,17 +113,24 @@ impl SessionTasks {
         }
     }
 
-    /// Drafts a task of the person's messages, and answers with its diff.
+    /// Drafts a task of the person's messages, or without messages a change of a task that fails, and answers with its
+    /// diff.
     pub(super) fn draft_task(
         &self,
         services: &Arc<dyn Services>,
         session: SessionId,
-        (name, messages): (String, Vec<String>),
+        (name, messages): (String, Option<Vec<String>>),
         replier: Replier,
     ) -> impl Future<Output = ()> + Send + use<> {
         let (place, services) = (Arc::clone(&self.draft), Arc::clone(services));
         async move {
-            let drafted = async { task_files(&services)?.draft(session, name, messages).await };
+            let drafted = async {
+                let files = task_files(&services)?;
+                match messages {
+                    Some(messages) => files.draft(session, name, messages).await,
+                    None => files.repair(name).await,
+                }
+            };
             let drafted = drafted.await;
             replier.reply(drafted.map(|drafted| {
                 let diff = drafted.diff.clone();

@@ -1,10 +1,11 @@
 //! Folds the events of a turn into the end of a step. Pure.
 
 use gnoma_core::{
-    Event, Role, StopReason, ToolResult,
+    Event, ModelRef, Role, StopReason, ToolResult,
     protocol::TaskStepState,
     session::{NoticeLevel, Outcome},
     text_truncation,
+    tool::unkept_trial_changes,
 };
 use gnoma_engine::gate::NOBODY_TO_ASK;
 use gnoma_extend::tasks::StepResult;
@@ -30,6 +31,10 @@ pub(super) struct StepFold {
     unasked: Option<String>,
     outcome: Option<Outcome>,
     micro_usd: u64,
+    /// The models that were called.
+    models: Vec<ModelRef>,
+    /// What commands changed on trial and was not kept, as it was told last.
+    discarded: String,
 }
 
 impl StepFold {
@@ -65,6 +70,9 @@ impl StepFold {
             }
             Event::ToolEnded { result, .. } => {
                 self.has_result |= !result.is_error;
+                if let Some(unkept) = unkept_trial_changes(&result.joined_text()) {
+                    self.discarded = unkept;
+                }
                 if self.is_command && self.command.is_none() {
                     self.command =
                         Some(if result.is_error { Err(failure_reason(result)) } else { Ok(()) });
@@ -81,6 +89,9 @@ impl StepFold {
             Event::Cost { call_micro_usd, .. } => {
                 self.micro_usd = self.micro_usd.saturating_add(call_micro_usd.unwrap_or_default());
             }
+            Event::RoundStarted { arm, .. } if !self.models.contains(arm) => {
+                self.models.push(arm.clone());
+            }
             Event::TurnEnded { outcome, .. } => self.outcome = Some(outcome.clone()),
             _ => (),
         }
@@ -89,8 +100,9 @@ impl StepFold {
     /// Returns how the step ended, once the session is idle.
     pub(super) fn finish(mut self) -> StepResult {
         let (micro_usd, message) = (self.micro_usd, self.message.take());
+        let models = std::mem::take(&mut self.models);
         let (state, why) = self.final_state();
-        StepResult { state, why, micro_usd, answer: None, message }
+        StepResult { state, why, micro_usd, answer: None, message, models }
     }
 
     fn final_state(self) -> (TaskStepState, String) {
@@ -100,14 +112,14 @@ impl StepFold {
                 (TaskStepState::Stopped, "you stopped the turn".to_owned())
             }
             Some(Outcome::Complete { stop }) => match (stop, self.command, self.unasked) {
-                (_, Some(Ok(())), _) if self.is_command => (TaskStepState::Done, String::new()),
+                (_, Some(Ok(())), _) if self.is_command => (TaskStepState::Done, self.discarded),
                 (_, Some(Err(why)), _) if self.is_command => (TaskStepState::Failed, why),
                 (_, _, _) if self.is_command => failed("this session cannot run commands"),
                 (StopReason::Refusal | StopReason::ContentFilter, ..) => {
                     failed("the model refused")
                 }
                 (_, _, Some(why)) => (TaskStepState::Failed, format!("a call was denied: {why}")),
-                _ if self.has_result => (TaskStepState::Done, String::new()),
+                _ if self.has_result => (TaskStepState::Done, self.discarded),
                 _ => failed("the model gave an empty answer"),
             },
             Some(Outcome::RoundLimit { rounds }) => {
@@ -138,7 +150,7 @@ mod tests {
     fn ended(is_error: bool, text: &str) -> Event {
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
         let result = ToolResult::from_text(&call, text, is_error);
-        Event::ToolEnded { call, result, diff: None, duration_ms: 1 }
+        Event::ToolEnded { call, result, diff: None, duration_ms: 1, command: None }
     }
 
     fn over(outcome: Outcome) -> Event {
@@ -173,6 +185,12 @@ mod tests {
         let said = || Event::Appended(Arc::new(Message::user_text("x")));
         let cases: Vec<(bool, Vec<Event>, TaskStepState, &str)> = vec![
             (true, vec![ended(false, "ok"), complete()], Done, ""),
+            (
+                true,
+                vec![ended(false, "ok\n[ran on trial; discarded (out.txt)]"), complete()],
+                Done,
+                "on trial; out.txt was not kept",
+            ),
             (true, vec![ended(true, "boom"), complete()], Failed, "the command failed: boom"),
             (true, vec![denied("no rule"), complete()], Failed, "denied: no rule"),
             (true, vec![complete()], Failed, "cannot run commands"),

@@ -1,8 +1,10 @@
 //! The connection between the runner of a task and the loop of its session: orders to the loop, and what becomes of
 //! them.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use gnoma_core::{
-    CallId, Event, RawJson, ToolCall,
+    CallId, Event, RawJson, ToolCall, ToolResult,
     protocol::{Reply, RequestError, RequestErrorKind, TaskReport, TaskStepState},
     session::{Inquiry, PermissionAnswer, PermissionMode, StepTurn},
 };
@@ -18,6 +20,9 @@ const STOPPING: [&str; 2] = ["no", "stop"];
 /// Name of the call under which a question of a task is shown.
 const QUESTION: &str = "ask";
 
+/// The number of questions of tasks in this process: two runs of a session do not have the same.
+static QUESTIONS: AtomicU32 = AtomicU32::new(1);
+
 /// An order of the runner to the session's loop.
 pub(super) enum TaskOrder {
     /// Hold the session to the strictest of its own mode and `modes`, unless one of the `models` is not in the session.
@@ -29,6 +34,8 @@ pub(super) enum TaskOrder {
     Turn(StepTurn),
     /// Ask the person. Answered by `Ended` or `NotBegun`.
     Ask { question: String, choices: Vec<String> },
+    /// Ask the person what to do about a step that failed, unless a schedule began the run. Answered as `Ask`.
+    AskAfterFailure { question: String, choices: Vec<String> },
     /// Give the session the mode again that it had before it was restricted, unless somebody has changed it.
     Unrestrict,
     /// A text to show to people.
@@ -66,13 +73,11 @@ pub(super) struct TaskLink {
     fold: Option<StepFold>,
     reservation: Option<Reservation>,
     /// The question that is open.
-    question: Option<CallId>,
+    question: Option<ToolCall>,
     /// The mode that the session is restricted to, and the one that it had.
     pub(super) restriction: Option<(PermissionMode, PermissionMode)>,
     /// The person has stopped the run.
     is_stopped: bool,
-    /// The number of questions so far.
-    questions: u32,
 }
 
 /// The runner's end of a run.
@@ -93,7 +98,6 @@ pub(super) fn task_channel() -> (TaskLink, TaskPort) {
         question: None,
         restriction: None,
         is_stopped: false,
-        questions: 0,
     };
     (link, TaskPort { orders: send_order, signals: hear_signal })
 }
@@ -129,7 +133,8 @@ pub(super) fn session_ended_error() -> RequestError {
 }
 
 fn step_result(state: TaskStepState, why: &str) -> StepResult {
-    StepResult { state, why: why.to_owned(), micro_usd: 0, answer: None, message: None }
+    let (why, models) = (why.to_owned(), Vec::new());
+    StepResult { state, why, micro_usd: 0, answer: None, message: None, models }
 }
 
 impl TaskLink {
@@ -208,11 +213,12 @@ impl TaskLink {
             self.send_signal(TaskSignal::Ended(step_result(TaskStepState::Failed, why)));
             return None;
         }
-        self.questions += 1;
-        let id = CallId::new(format!("gnoma-task-question-{}", self.questions));
-        self.question = Some(id.clone());
+        let number = QUESTIONS.fetch_add(1, Ordering::Relaxed);
+        let id = CallId::new(format!("gnoma-task-question-{number}"));
+        let call = ToolCall::new(id, QUESTION, RawJson::empty_object());
+        self.question = Some(call.clone());
         Some(Event::PermissionAsked {
-            call: ToolCall::new(id, QUESTION, RawJson::empty_object()),
+            call,
             reason: question,
             preview: None,
             always: None,
@@ -220,17 +226,18 @@ impl TaskLink {
             during: None,
             parts: Vec::new(),
             notable: Vec::new(),
+            dangers: Vec::new(),
         })
     }
 
     /// Returns whether a call is the open question.
     pub(super) fn is_open_question(&self, call: &CallId) -> bool {
-        self.question.as_ref() == Some(call)
+        self.question.as_ref().is_some_and(|question| question.id == *call)
     }
 
-    /// Takes the answer to the open question: the event that closes it.
-    pub(super) fn answer_question(&mut self, answer: PermissionAnswer) -> Option<Event> {
-        let call = self.question.take()?;
+    /// Takes the answer to the open question: the events that close it.
+    pub(super) fn answer_question(&mut self, answer: PermissionAnswer) -> Vec<Event> {
+        let Some(call) = self.question.take() else { return Vec::new() };
         let (ended, allowed) = match answer.to_inquiry() {
             PermissionAnswer::Text { text } if STOPPING.contains(&&*text.to_lowercase()) => {
                 (step_result(TaskStepState::Stopped, &format!("you answered `{text}`")), false)
@@ -240,13 +247,21 @@ impl TaskLink {
             }
             _ => (step_result(TaskStepState::Stopped, "the question was not answered"), false),
         };
+        let answered = ended.answer.clone();
         self.send_signal(TaskSignal::Ended(ended));
         let reason = if allowed { "answered by the user" } else { "not answered by the user" };
-        Some(Event::PermissionDecided { call, allowed, reason: reason.to_owned() })
+        let reason = reason.to_owned();
+        let mut events = vec![Event::PermissionDecided { call: call.id.clone(), allowed, reason }];
+        // Without its result, front ends would show the question as interrupted.
+        events.extend(answered.map(|text| {
+            let result = ToolResult::from_text(&call, text, false);
+            Event::ToolEnded { call, result, diff: None, command: None, duration_ms: 0 }
+        }));
+        events
     }
 
-    /// The person stops what runs: no further step begins. Gives the event that closes an open question.
-    pub(super) fn stop_run(&mut self) -> Option<Event> {
+    /// The person stops what runs: no further step begins. Gives the events that close an open question.
+    pub(super) fn stop_run(&mut self) -> Vec<Event> {
         self.is_stopped = true;
         if self.reservation.take_if(|it| *it == Reservation::Waiting).is_some() {
             self.send_signal(TaskSignal::NotBegun);
@@ -278,7 +293,8 @@ mod tests {
 
     fn turn() -> StepTurn {
         let (text, announcement) = ("do it".to_owned(), ANNOUNCEMENT.to_owned());
-        StepTurn { text, command: None, model: None, timeout_s: 0, announcement }
+        let (command, model, name, failed_models) = (None, None, String::new(), Vec::new());
+        StepTurn { text, command, model, timeout_s: 0, announcement, failed_models, name }
     }
 
     /// A turn that a person stopped.
@@ -319,10 +335,24 @@ mod tests {
     }
 
     #[test]
+    fn question_that_is_answered_has_a_result() {
+        let (mut link, _port) = task_channel();
+        assert!(link.ask_question("Push it?".to_owned(), Vec::new(), true).is_some());
+        let events = link.answer_question(PermissionAnswer::Text { text: "yes".to_owned() });
+        let [Event::PermissionDecided { allowed: true, .. }, Event::ToolEnded { result, .. }] =
+            events.as_slice()
+        else {
+            panic!("{events:?}")
+        };
+        assert_eq!((result.joined_text().as_str(), result.is_error), ("yes", false));
+        assert!(link.answer_question(PermissionAnswer::Text { text: "no".to_owned() }).is_empty());
+    }
+
+    #[test]
     fn stopped_run_begins_no_step() {
         let (mut link, mut port) = task_channel();
         link.reserve();
-        assert_eq!(link.stop_run(), None);
+        assert!(link.stop_run().is_empty());
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::NotBegun)));
         link.reserve();
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::NotBegun)));

@@ -10,7 +10,7 @@ use gnoma_core::{
     session::StepTurn,
     store::SessionId,
 };
-use gnoma_extend::tasks::PlannedAction;
+use gnoma_extend::tasks::{PlannedAction, StepResult};
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -95,6 +95,16 @@ async fn run_steps(
             }
         }
         run = save_record(run).await?;
+        // The failure is recorded before the question, so that it stays if nobody answers.
+        if let Some((question, choices)) = run.failure_question() {
+            port.send_order(TaskOrder::AskAfterFailure { question, choices }).await?;
+            if let TaskSignal::Ended(StepResult { answer: Some(answer), .. }) =
+                port.next_signal().await?
+            {
+                run.apply_failure_answer(&answer, now_ms());
+            }
+            run = save_record(run).await?;
+        }
     }
     Ok(run)
 }
@@ -104,10 +114,20 @@ fn step_order(run: &PreparedRun, at: usize) -> Option<(String, TaskOrder)> {
     let (step, action) = (run.step(at)?, run.action(at)?);
     let (task, title) = (&run.record.task, &step.title);
     let announcement = format!("Task {task}, step {} of {}: {title}", at + 1, run.step_count());
+    let (failed_models, name) = (run.failed_models(at), format!("{task}/{title}"));
     let order = match action {
         PlannedAction::Prompt(text) => {
             let (announcement, model) = (announcement.clone(), step.model.clone());
-            TaskOrder::Turn(StepTurn { text, command: None, model, timeout_s: 0, announcement })
+            let (command, timeout_s) = (None, 0);
+            TaskOrder::Turn(StepTurn {
+                text,
+                command,
+                model,
+                timeout_s,
+                announcement,
+                failed_models,
+                name,
+            })
         }
         PlannedAction::Command(command) => TaskOrder::Turn(StepTurn {
             text: format!("I ran the step “{title}” of the task {task}:"),
@@ -115,6 +135,8 @@ fn step_order(run: &PreparedRun, at: usize) -> Option<(String, TaskOrder)> {
             model: None,
             timeout_s: step.timeout_s,
             announcement: announcement.clone(),
+            failed_models,
+            name,
         }),
         PlannedAction::Question { text, choices } => TaskOrder::Ask { question: text, choices },
     };

@@ -140,8 +140,13 @@ impl ArmFactory {
     /// Makes the arm of another program's agent. Starts nothing.
     fn make_agent_arm(&self, name: &ModelRef) -> Result<BuiltArm> {
         let Some(agent) = self.settings.agents.find_by_name(&name.model) else {
-            let text = format!("there is no agent `{}` under `[[cli_agents]]`", name.model);
-            return Err(HostError::usage(text));
+            let all = self.settings.agents.iter().map(|agent| agent.settings.name.as_str());
+            let all = all.collect::<Vec<_>>().join(", ");
+            let there = if all.is_empty() { String::new() } else { format!("; there are: {all}") };
+            return Err(HostError::usage(format!(
+                "there is no agent `{}` under `[[cli_agents]]`{there}",
+                name.model
+            )));
         };
         let connection = Connection::new(agents::agent_provider(agent), false);
         guard_setup::to_privacy(self.settings.privacy)

@@ -42,15 +42,24 @@ pub(super) struct FirstArm {
     pub told: ReportedModel,
 }
 
-/// Reports whether the user has asked for an arm by name, for this run.
-pub(super) fn is_pinned(SessionSpec { overrides, environment, .. }: &SessionSpec) -> bool {
-    let variables = ["GNOMA_MODEL", "GNOMA_PROVIDER"];
-    overrides.provider.is_some()
-        || overrides.model.is_some()
-        || variables.into_iter().any(|name| environment.get(name).is_some())
+/// Returns the overrides of a run with the provider and model that its environment names, where no option does. A
+/// model that an option names is looked for by its own name, whatever provider the environment has.
+pub(crate) fn run_overrides(SessionSpec { overrides, environment, .. }: &SessionSpec) -> Overrides {
+    let variable = |name| environment.get(name).map(str::to_owned);
+    let mut overrides = overrides.clone();
+    if overrides.model.is_none() {
+        overrides.provider = overrides.provider.or_else(|| variable("GNOMA_PROVIDER"));
+        overrides.model = variable("GNOMA_MODEL");
+    }
+    overrides
 }
 
-/// The settings with what the command line means by `--model provider/model`, and with the server of
+/// Reports whether the user has asked for an arm by name, for this run.
+pub(super) fn is_pinned(overrides: &Overrides) -> bool {
+    overrides.provider.is_some() || overrides.model.is_some()
+}
+
+/// The settings with what the [overrides of the run](run_overrides) mean by `provider/model`, and with the server of
 /// the small model.
 pub(crate) fn settings_with_overrides(
     settings: &RoutingSettings,
@@ -67,8 +76,7 @@ pub(crate) fn settings_with_overrides(
         settings.provider.model = Some(model);
     }
     let named = overrides.model.as_deref().filter(|_| overrides.provider.is_none());
-    let agent = named.map(|named| named.strip_prefix(AGENT_PREFIX).unwrap_or(named));
-    if let Some(agent) = agent.filter(|name| settings.agents.find_by_name(name).is_some()) {
+    if let Some(agent) = named.and_then(|named| agent_name(&settings, named)) {
         settings.provider.default = Some(agents::PROVIDER.to_owned());
         settings.provider.model = Some(agent.to_owned());
     } else if let Some((provider, model)) =
@@ -83,6 +91,16 @@ pub(crate) fn settings_with_overrides(
         settings.provider.model = Some(model);
     }
     settings
+}
+
+/// The agent that a name means. Before `agent/` it is always one, unless a provider of that name is set up.
+fn agent_name<'n>(settings: &RoutingSettings, named: &'n str) -> Option<&'n str> {
+    let is_there = |name: &&str| settings.agents.find_by_name(name).is_some();
+    match named.strip_prefix(AGENT_PREFIX) {
+        Some(name) if !settings.provider.endpoints.contains_key(agents::PROVIDER) => Some(name),
+        Some(name) => Some(name).filter(is_there),
+        None => Some(named).filter(is_there),
+    }
 }
 
 /// Spells the provider of `--model provider/model` as the settings do, if only one has that name without regard to case.
@@ -121,8 +139,21 @@ fn provider_and_model(provider: &Provider, overrides: &Overrides) -> Option<(Str
         return is_known.then(|| (before.to_owned(), model.to_owned()));
     }
     let named = provider.model.as_deref().filter(|_| overrides.provider.is_none())?;
+    if let Some(model) = default.and_then(|default| own_model(provider, default, named)) {
+        return Some((default?.to_owned(), model.to_owned()));
+    }
     let is_open = default.is_none_or(|default| !owner::may_have(provider, default, named));
     if is_open { split_name(provider, named) } else { None }
+}
+
+/// The model behind the name of the provider that is asked by default, unless the whole is the name of a model there.
+fn own_model<'n>(provider: &Provider, default: &str, named: &'n str) -> Option<&'n str> {
+    let model = named.strip_prefix(default)?.strip_prefix('/')?;
+    let listed = provider.models.get(default);
+    let is_own = listed.is_some_and(|models| models.iter().any(|it| it == named))
+        || PASSING_ON.contains(&default)
+        || catalogue::lookup(default, named).is_some();
+    (!is_own).then_some(model)
 }
 
 /// The model that is named without a provider, for this run or where none is set.
@@ -287,6 +318,11 @@ fn only_provider(provider: &Provider) -> Option<String> {
 /// model and for the others.
 fn no_provider_error(provider: &Provider) -> HostError {
     let set_up: Vec<&str> = provider.endpoints.keys().map(String::as_str).collect();
+    let maker = provider.model.as_deref().and_then(|model| owner::possible_makers(model).next());
+    let profile = maker.and_then(|maker| crate_options::provider_profile(provider, maker).ok());
+    if let Some(profile) = profile.filter(|_| set_up.is_empty()) {
+        return crate_options::missing_key(&profile);
+    }
     match &provider.model {
         Some(model) if !set_up.is_empty() => HostError::usage(format!(
             "which provider has the model `{model}`? Name both, as in --model PROVIDER/MODEL; \

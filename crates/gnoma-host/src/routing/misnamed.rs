@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use gnoma_config::env;
 use gnoma_core::protocol::Environment;
 
-use crate::Folders as _;
+use crate::{Folders as _, environment::own_folder};
 
 /// Files that people write their configuration into, below the folder of the settings.
 const BESIDE: &[&str] = &[
@@ -21,25 +21,11 @@ const BESIDE: &[&str] = &[
 const AT_HOME: &[&str] =
     &[".gnoma.toml", ".gnomarc", ".gnoma/config.toml", ".config/gnoma.toml", "gnoma.toml"];
 
-/// Words in the names of variables, and the provider whose key is meant.
-const WORDS: &[(&str, &str)] = &[
-    ("OPENROUTER", "openrouter"),
-    ("OPENAI", "openai"),
-    ("CHATGPT", "openai"),
-    ("ANTHROPIC", "anthropic"),
-    ("CLAUDE", "anthropic"),
-    ("MISTRAL", "mistral"),
-    ("GEMINI", "google"),
-    ("GENAI", "google"),
-    ("GROQ", "groq"),
-    ("DEEPSEEK", "deepseek"),
-    ("GROK", "xai"),
-    ("XAI", "xai"),
-];
-
 /// Returns what was probably meant to set up a provider, if none is set up.
 pub(super) fn find_misnamed(environment: &Environment) -> Option<String> {
-    misnamed_key(environment).or_else(|| misplaced_file(environment))
+    misnamed_key(environment)
+        .or_else(|| misplaced_file(environment))
+        .or_else(|| missing_file(environment))
 }
 
 /// A variable that holds a key and is named in another way than gnoma reads it, with what to do. No value is
@@ -52,7 +38,7 @@ fn misnamed_key(environment: &Environment) -> Option<String> {
             if !plain.ends_with("KEY") || plain.contains("AZURE") || plain.contains("ADMIN") {
                 return None;
             }
-            let (_, provider) = WORDS.iter().find(|(word, _)| plain.contains(word))?;
+            let (_, provider) = env::VENDOR_WORDS.iter().find(|(word, _)| plain.contains(word))?;
             let read = env::key_variables(provider);
             if read.contains(name) {
                 return None;
@@ -84,6 +70,22 @@ fn misplaced_file(environment: &Environment) -> Option<String> {
     ))
 }
 
+/// The place of the configuration, if nothing is there and variables say another place than people expect.
+fn missing_file(environment: &Environment) -> Option<String> {
+    let read = environment.config_dir().join("config.toml");
+    if read.symlink_metadata().is_ok() {
+        return None;
+    }
+    let why = if own_folder(environment, "XDG_CONFIG_HOME").is_some() {
+        "XDG_CONFIG_HOME is set"
+    } else if own_folder(environment, "HOME").is_none() {
+        "HOME names no home folder"
+    } else {
+        return None;
+    };
+    Some(format!("{why}, so gnoma reads {}, which is not there", read.display()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +114,20 @@ mod tests {
             misnamed_key(&Environment::new([("OPENAI_KEY".to_owned(), " ".to_owned())].into())),
             None
         );
+    }
+
+    #[test]
+    fn a_place_without_configuration_is_named_if_a_variable_says_it() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().display().to_string();
+        let said = |variables: &[(&str, &str)]| {
+            let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            missing_file(&Environment::new(variables.iter().map(owned).collect()))
+        };
+        assert_eq!(said(&[("HOME", &home)]), None, "it is where everybody looks");
+        let moved = said(&[("HOME", &home), ("XDG_CONFIG_HOME", "/nosuch")]).unwrap();
+        assert!(moved.contains("gnoma reads /nosuch/gnoma/config.toml"), "{moved}");
+        assert_eq!(said(&[("HOME", &home), ("XDG_CONFIG_HOME", "rel")]), None);
     }
 
     #[test]

@@ -30,7 +30,7 @@ use gnoma_guard::privacy::PersistentData;
 use gnoma_llm::catalogue::{self, Overlay};
 use gnoma_router::{Router, Tuning, rules};
 
-pub(crate) use self::first_arm::settings_with_overrides;
+pub(crate) use self::first_arm::{run_overrides, settings_with_overrides};
 use self::{
     arms::{ArmFactory, BuiltArm, ReportedModel},
     discovery::{DiscoverySources, FoundModels, KnownArms},
@@ -39,7 +39,7 @@ use self::{
     memory::{OutcomeRecorder, ScoreStore},
     roster::{Roster, UnusableModel},
 };
-pub use self::{discovery::Discovery, first_arm::find_provider};
+pub use self::{discovery::Discovery, first_arm::find_provider, slm::classifier_arm};
 use crate::{
     Folders as _, HostError, Project, Result, branch::current_branch, clock, guard_setup,
     ledger::LateLedger, project_settings::RoutingSettings, session_stores::BegunSessionId,
@@ -95,6 +95,14 @@ pub fn misnamed_setup(environment: &Environment) -> Option<String> {
     misnamed::find_misnamed(environment)
 }
 
+/// Refuses a model that is named for this run where its name is empty or begins like the misspelled name of a provider.
+///
+/// # Errors
+/// What was probably meant.
+pub(crate) fn check_model_name(project: &Project) -> Result<()> {
+    owner::check_name(&project.routing.provider, &first_arm::run_overrides(&project.spec))
+}
+
 /// Today, in days since 1970-01-01 (UTC).
 pub fn current_day(project: &Project) -> i32 {
     i32::try_from(project.now_ms().div_euclid(DAY_MS)).unwrap_or_default()
@@ -131,6 +139,11 @@ pub fn profile_ledger(project: &Project) -> Arc<LateLedger> {
         guard_setup::to_privacy(project.routing.privacy).can_save(PersistentData::Learning);
     let path = ledger_file(project);
     project.shared.ledger(is_kept.then_some(path), project.notices.clone())
+}
+
+/// The ledger for removing details: that of the profile also in incognito, where sessions have one in memory.
+pub(crate) fn ledger_to_clean(project: &Project) -> Arc<LateLedger> {
+    project.shared.ledger(Some(ledger_file(project)), project.notices.clone())
 }
 
 /// The ledger for reading only: if nothing was counted yet, one in memory.
@@ -222,10 +235,10 @@ fn load_catalogue(project: &Project) -> Overlay {
 /// # Errors
 /// No arm can be asked: why, and what to do.
 pub async fn prepare_routes(project: &Project, wanted: &RoutesRequest) -> Result<PreparedRoutes> {
-    let spec = &project.spec;
-    owner::check_name(&project.routing.provider, &spec.overrides)?;
-    let settings = first_arm::settings_with_overrides(&project.routing, &spec.overrides);
-    let is_pinned = first_arm::is_pinned(spec);
+    let overrides = first_arm::run_overrides(&project.spec);
+    check_model_name(project)?;
+    let settings = first_arm::settings_with_overrides(&project.routing, &overrides);
+    let is_pinned = first_arm::is_pinned(&overrides);
     let is_off = settings.router.mode == RouterMode::Off;
     let catalogue = load_catalogue(project);
     let mut roster = if is_off {
@@ -243,7 +256,7 @@ pub async fn prepare_routes(project: &Project, wanted: &RoutesRequest) -> Result
     let Some(model) = made.first().map(|made| made.arm.name()) else {
         return Err(first_arm::no_arm_error(&roster.left));
     };
-    if let Some(note) = owner::owner_notice(&project.routing, &spec.overrides, &model) {
+    if let Some(note) = owner::owner_notice(&project.routing, &overrides, &model) {
         project.notices.info(note);
     }
     let options = routing_options(project, wanted, workshop.maker.settings(), &made, &known);

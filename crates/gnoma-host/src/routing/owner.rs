@@ -39,19 +39,22 @@ pub(super) fn check_name(provider: &Provider, overrides: &Overrides) -> Result<(
     match misspelled_provider(provider, model).filter(|_| is_alone) {
         None => Ok(()),
         Some((wrong, meant, id)) => Err(HostError::usage(format!(
-            "`{wrong}` is not a provider; did you mean `{meant}/{id}`? For a model of the name `{model}`, name its \
-             provider as well, as in --provider NAME --model {model}"
+            "`{wrong}` is not a provider; did you mean `{meant}/{id}`? A model of the name `{model}` has its provider \
+             before it, as in `--model {meant}/{model}`"
         ))),
     }
 }
 
-/// Returns what the user should know about a model that was named for this run and goes to another provider than
-/// its name seems to say. `arm`: where it goes.
+/// Returns what the user should know about a model that was named for this run, or else in the settings, and goes to
+/// another provider than its name seems to say. `arm`: where it goes.
 pub(super) fn owner_notice(
     settings: &RoutingSettings,
     overrides: &Overrides,
     arm: &ModelRef,
 ) -> Option<String> {
+    if overrides.model.is_none() && overrides.provider.is_none() {
+        return setting_notice(settings, arm);
+    }
     let (ModelRef { provider: name, model }, provider) = (arm, &settings.provider);
     let named = overrides.model.as_deref().filter(|named| named == model)?;
     let is_listed = provider.models.get(name).is_some_and(|models| models.contains(model));
@@ -78,6 +81,30 @@ pub(super) fn owner_notice(
         ));
     }
     Some(format!("there is no provider `{before}`, so `{name}` is asked for the model `{model}`"))
+}
+
+/// Returns what the user should know if `provider.model` begins with the name of another provider than the one that
+/// `provider.default` names and that is asked for it. `arm`: where it goes.
+fn setting_notice(settings: &RoutingSettings, arm: &ModelRef) -> Option<String> {
+    let (ModelRef { provider: name, model }, provider) = (arm, &settings.provider);
+    let is_set = provider.default.as_ref() == Some(name) && provider.model.as_ref() == Some(model);
+    let is_expected = provider.models.get(name).is_some_and(|models| models.contains(model))
+        || settings.arms.contains_key(&arm.to_string())
+        || catalogue::lookup(name, model).is_some();
+    if !is_set || is_expected {
+        return None;
+    }
+    let asked = format!("`{name}`, which `provider.default` names, is asked for it");
+    if let Some((_, meant, id)) = misspelled_provider(provider, model) {
+        let meant = format!("did you mean `{meant}/{id}`?");
+        return Some(format!("`provider.model` is `{model}`; {asked}; {meant}"));
+    }
+    let (head, id) = model.split_once('/')?;
+    let owner = possible_makers(id).find(|owner| *owner == head && *owner != name.as_str())?;
+    Some(format!(
+        "`provider.model` is `{model}`; {asked}; `provider.default = \"{owner}\"` asks `{owner}`, and a line in \
+         `provider.models.{name}` says that the model is there"
+    ))
 }
 
 /// Refuses the model of another vendor.
@@ -154,7 +181,7 @@ const FAMILIES: &[(&str, &[&str])] = &[
 ];
 
 /// Those that list the model, or whose models are named like it.
-fn possible_makers(model: &str) -> impl Iterator<Item = &'static str> {
+pub(super) fn possible_makers(model: &str) -> impl Iterator<Item = &'static str> {
     let is_named = |maker: &str| {
         let family = FAMILIES.iter().find(|(name, _)| *name == maker);
         family.is_some_and(|(_, begins)| begins.iter().any(|begin| model.starts_with(begin)))
@@ -179,6 +206,7 @@ mod tests {
     use gnoma_core::Secret;
 
     use super::*;
+    use crate::project_settings::ProjectSettings;
 
     fn with_keys(names: &[&str]) -> Provider {
         let sources = Sources { config_dir: "/nonexistent".into(), ..Sources::default() };
@@ -199,6 +227,35 @@ mod tests {
         let mut proxied = default("anthropic");
         proxied.endpoints.insert("anthropic".to_owned(), "http://proxy/v1".to_owned());
         assert_eq!(owner_with_key(&proxied, "gpt-4o"), None);
+    }
+
+    #[test]
+    fn a_setting_that_names_another_provider_than_the_default_is_told() {
+        let mut own = with_keys(&[]);
+        own.endpoints.insert("mock".to_owned(), "http://mock/v1".to_owned());
+        let sources = Sources { config_dir: "/nonexistent".into(), ..Sources::default() };
+        let loaded = gnoma_config::load_settings(&sources).unwrap();
+        let settings = ProjectSettings::from(loaded).routing;
+        let told = |model: &str, listed: &[&str]| {
+            let mut provider = own.clone();
+            (provider.default, provider.model) = (Some("mock".to_owned()), Some(model.to_owned()));
+            let listed: Vec<String> = listed.iter().map(|&it| it.to_owned()).collect();
+            provider.models.insert("mock".to_owned(), listed);
+            let arm = ModelRef { provider: "mock".into(), model: model.into() };
+            setting_notice(&RoutingSettings { provider, ..settings.clone() }, &arm)
+        };
+        for (model, part) in [
+            ("anthropic/claude-opus-4-7", "`provider.default = \"anthropic\"` asks `anthropic`"),
+            ("openai/gpt-5", "`provider.models.mock`"),
+            ("mcok/m", "did you mean `mock/m`?"),
+        ] {
+            let said = told(model, &[]).unwrap_or_else(|| panic!("{model}"));
+            assert!(said.contains(part) && said.contains("`mock`, which"), "{said}");
+            assert_eq!(told(model, &[model]), None, "{model}");
+        }
+        for model in ["m", "gpt-5", "openai/gpt-oss-20b", "qwen/qwen3", "meta-llama/Llama-3"] {
+            assert_eq!(told(model, &[]), None, "{model}");
+        }
     }
 
     #[test]

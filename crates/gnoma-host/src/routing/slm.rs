@@ -10,7 +10,8 @@ const OWN: &str = "slm";
 
 /// The arm that says what kind of task it is; `None` where the words decide. Without a model of its own
 /// it is the one that has the role `small`.
-pub(super) fn classifier_arm(settings: &RoutingSettings) -> Option<ModelRef> {
+#[must_use]
+pub fn classifier_arm(settings: &RoutingSettings) -> Option<ModelRef> {
     let slm = &settings.slm;
     let provider = provider_name(slm)?;
     match &slm.model {

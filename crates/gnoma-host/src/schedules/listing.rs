@@ -36,8 +36,12 @@ fn describe_schedule(
     let folder = project.environment().shorten_home(&record.folder);
     let zone = if record.zone.is_empty() { String::new() } else { format!(" ({})", record.zone) };
     let next = next_words(record, now_ms);
+    let budget = match record.session {
+        Some(_) => String::new(),
+        None => format!(", at most {budget} a run"),
+    };
     let mut text = format!(
-        "{}  {task}: {}{zone}, {next}\n   in {folder}, mode {mode}, at most {budget} a run\n",
+        "{}  {task}: {}{zone}, {next}\n   in {folder}, mode {mode}{budget}\n",
         record.id, record.rule
     );
     if let Some(last) = &record.last {
@@ -84,7 +88,7 @@ pub fn schedules_as_json(project: &Project) -> Value {
         let last = record.last.as_ref();
         let last = last
             .map(|run| json!({"began_ms": run.began_ms, "session": run.session, "end": run.end}));
-        json!({"id": record.id, "words": record.words, "when": record.rule.to_string(), "zone": record.zone,
+        json!({"id": record.id, "words": record.words, "session": record.session, "when": record.rule.to_string(), "zone": record.zone,
             "next_ms": next_ms, "paused": record.is_paused, "budget_micro_usd": record.budget_micro_usd,
             "mode": record.mode, "folder": record.folder, "last": last})
     };

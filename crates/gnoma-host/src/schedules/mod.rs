@@ -4,25 +4,19 @@ mod listing;
 mod scheduler;
 
 use gnoma_core::{
-    ErrorKind,
-    ledger::Level,
     protocol::{Environment, Overrides, SessionSpec},
     session::PermissionMode,
 };
 use gnoma_extend::tasks::schedule::{
-    NextRun, ScheduleProgress, ScheduleRecord, ScheduleRule, ScheduleStore, ScheduleStoreError,
-    zone_named,
+    NextRun, ScheduleProgress, ScheduleRecord, ScheduleRule, ScheduleStoreError, zone_named,
 };
-use gnoma_router::pool::Pool;
 
 pub use self::{
     listing::{describe_schedules, schedules_as_json},
     scheduler::Scheduler,
 };
-use crate::{Folders as _, HostError, Project, Result, preview, tasks::Tasks};
-
-/// The folder within the state folder for schedules.
-const SCHEDULES: &str = "schedules";
+pub use crate::continuation::{limits_reset_ms, schedule_store};
+use crate::{HostError, Project, Result, tasks::Tasks};
 
 /// A schedule that a person wants to make.
 #[derive(Clone, Debug)]
@@ -35,12 +29,6 @@ pub struct NewSchedule {
     pub zone: String,
     /// The most that a run may cost, in millionths of a dollar.
     pub budget_micro_usd: u64,
-}
-
-/// Returns the schedules of the person whose environment it is.
-#[must_use]
-pub fn schedule_store(environment: &Environment) -> ScheduleStore {
-    ScheduleStore::new(environment.state_dir().join(SCHEDULES))
 }
 
 /// Returns whether a schedule waits for its time, so that a server is needed. Reads files.
@@ -89,6 +77,7 @@ pub fn create_schedule(project: &Project, new: NewSchedule) -> Result<ScheduleRe
         version: ScheduleRecord::current_version(),
         id: 0,
         words,
+        session: None,
         rule,
         progress: ScheduleProgress::starting_at(rule, &time_zone, now_ms, now_ms),
         zone,
@@ -105,30 +94,6 @@ pub fn create_schedule(project: &Project, new: NewSchedule) -> Result<ScheduleRe
     };
     let saved = schedule_store(project.environment()).insert(record, now_ms);
     saved.map_err(|error| store_error(&error))
-}
-
-/// Returns the moment from which a model can be called again.
-///
-/// # Errors
-/// No model is at a limit, or the limits cannot be read.
-pub async fn limits_reset_ms(project: &Project) -> Result<i64> {
-    let ready = preview::prepare_preview(project, None).await?;
-    let rests = ready.routes.resting_arms();
-    let at_limit = |kind| matches!(kind, ErrorKind::RateLimited | ErrorKind::Quota);
-    let of_models = rests.iter().filter(|rest| at_limit(rest.kind)).map(|rest| rest.until_ms).min();
-    let levels = preview::limit_levels(project, &ready.routes).await;
-    let of_money = levels.iter().filter(|level| is_used_up(level)).filter_map(|it| it.resets_at_ms);
-    // A cap holds back every model, so it must reset as well.
-    of_money.max().max(of_models).ok_or_else(|| {
-        let remedy = Some("`gnoma router pools` shows the limits".to_owned());
-        HostError { remedy, ..HostError::usage("no model is at its limit, so none will reset") }
-    })
-}
-
-/// Returns whether a cap on the spending of all sessions or of the project is used up.
-fn is_used_up(level: &Level) -> bool {
-    let is_shared = matches!(Pool::parse(&level.pool), Some(Pool::All | Pool::Project(_)));
-    is_shared && level.used >= level.limit.most
 }
 
 /// Pauses a schedule, or lets it run again from now on.
@@ -153,7 +118,8 @@ pub fn pause_schedule(project: &Project, id: u32, is_paused: bool) -> Result<Sch
 /// # Errors
 /// There is no such schedule, or the disk refuses.
 pub fn delete_schedule(project: &Project, id: u32) -> Result<()> {
-    schedule_store(project.environment()).delete(id).map_err(|error| store_error(&error))
+    let now_ms = project.now_ms();
+    schedule_store(project.environment()).delete(id, now_ms).map_err(|error| store_error(&error))
 }
 
 fn store_error(error: &ScheduleStoreError) -> HostError {

@@ -6,11 +6,12 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use gnoma_core::{
+    Content,
     protocol::{
         Client, Detach, Environment, Overrides, Reply, Request, RequestError, RequestErrorKind,
         RequestId, ServerMessage, SessionSpec, Start, TaskRequest,
     },
-    session::PermissionMode,
+    session::{PermissionMode, SessionState},
     store::SessionId,
     task::box_future,
 };
@@ -29,6 +30,7 @@ use crate::{
     agent::stricter_mode,
     blocking_work::off_loop,
     clock,
+    continuation::CONTINUE_MESSAGE,
     live::Host,
     tasks::{Tasks, quoted_line},
 };
@@ -161,9 +163,8 @@ async fn run_schedule(host: &Host, base: SessionSpec, store: ScheduleStore, id: 
     let end = match prepared.await {
         Ok((spec, firewall)) => {
             let told = run_in_session(host, spec, &store, &record).await;
-            firewall
-                .redact_text(&told.unwrap_or_else(|error| HostError::from(error).to_string()))
-                .into_owned()
+            let told = told.unwrap_or_else(|error| HostError::from(error).to_string());
+            firewall.redact_text(&told).into_owned()
         }
         Err(error) => format!("did not run: {error}"),
     };
@@ -200,8 +201,12 @@ fn prepare_run(base: SessionSpec, record: &ScheduleRecord) -> Result<(SessionSpe
         overrides: Overrides {
             provider: record.provider.clone(),
             model: record.model.clone(),
-            budget_micro_usd: Some(record.budget_micro_usd),
+            budget_micro_usd: record.session.is_none().then_some(record.budget_micro_usd),
             ..Overrides::default()
+        },
+        start: match &record.session {
+            Some(id) => Start::Stored { id: id.clone(), fork: false },
+            None => Start::New,
         },
         ..base
     };
@@ -210,9 +215,11 @@ fn prepare_run(base: SessionSpec, record: &ScheduleRecord) -> Result<(SessionSpe
     if project.is_incognito() {
         return Err(HostError::usage("nothing is saved in incognito, so no schedule runs"));
     }
-    let (name, arguments) =
-        record.words.split_first().ok_or_else(|| HostError::usage("no task is named"))?;
-    Tasks::find(&project).plan(name, arguments)?;
+    if record.session.is_none() {
+        let (name, arguments) =
+            record.words.split_first().ok_or_else(|| HostError::usage("no task is named"))?;
+        Tasks::find(&project).plan(name, arguments)?;
+    }
     let own = project.guard.permission.mode;
     let mode = record.mode.unwrap_or_else(|| stricter_mode(own, Some(PermissionMode::Plan)));
     let mut spec = project.spec.clone();
@@ -236,13 +243,49 @@ async fn run_in_session(
     let id = session.to_string();
     note_run(store, record.id, move |run| run.session = id).await?;
     client.send_request(Some(&session), Request::Attach { from: None })?;
-    let run = Request::Task(TaskRequest::Run { line: quoted_line(&record.words) });
-    let run = client.send_request(Some(&session), run)?;
-    let ended = reply_to(&mut client, run, deadline).await;
+    let ended = match &record.session {
+        Some(_) => continue_turn(&mut client, &session, deadline).await,
+        None => run_task(&mut client, &session, record, deadline).await,
+    };
     leave_session(&mut client, &session, ended.is_err()).await;
-    match ended? {
+    ended
+}
+
+/// Runs the task of a schedule, and says how it ended.
+async fn run_task(
+    client: &mut Client,
+    session: &SessionId,
+    record: &ScheduleRecord,
+    deadline: Instant,
+) -> Result<String, RequestError> {
+    let run = Request::Task(TaskRequest::Run { line: quoted_line(&record.words) });
+    let run = client.send_request(Some(session), run)?;
+    match reply_to(client, run, deadline).await? {
         Reply::Task(report) => Ok(report.summary),
         _ => Err(unexpected_reply()),
+    }
+}
+
+/// Continues the last turn of a session, and waits until the session rests. Its questions wait for whoever attaches.
+async fn continue_turn(
+    client: &mut Client,
+    session: &SessionId,
+    deadline: Instant,
+) -> Result<String, RequestError> {
+    let content = vec![Content::from_text(CONTINUE_MESSAGE)];
+    let sent = client.send_request(Some(session), Request::Send { content })?;
+    reply_to(client, sent, deadline).await?;
+    loop {
+        let wait = client.send_request(Some(session), Request::Wait { max_seconds: None })?;
+        let Reply::Status(status) = reply_to(client, wait, deadline).await? else {
+            return Err(unexpected_reply());
+        };
+        match status.state {
+            SessionState::Idle | SessionState::Closed if status.questions == 0 => {
+                return Ok("the turn was continued, and its session rests".to_owned());
+            }
+            _ => sleep(MIN_WAIT).await,
+        }
     }
 }
 

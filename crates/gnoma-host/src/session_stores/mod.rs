@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use gnoma_core::{
     Tool,
-    store::{Checkpoints, ResultStore, SessionId, SessionStore},
+    store::{Checkpoints, ResultStore, SessionId, SessionStore, StoreError, StoreErrorKind},
     sync::Mutex,
 };
 use gnoma_engine::PersistenceOptions;
@@ -83,9 +83,11 @@ impl SessionStores {
         let open = || {
             let (options, notices) =
                 (places.store_options(firewall, notices), Notices::clone(notices));
-            let shared = shared.clone();
+            let (shared, origin) = (shared.clone(), project.save_folder_origin());
             LateOpening::begin_opening(move || {
-                let opened = shared.open_store(options.clone())?;
+                let opened = shared
+                    .open_store(options.clone())
+                    .map_err(|error| with_origin(error, origin.as_deref()))?;
                 if let Some(rescued) = opened.rescued {
                     notices.warning(rescued);
                 }
@@ -158,6 +160,16 @@ impl SessionStores {
         if let Some(tidying) = self.tidying {
             tidying.run(self.store, self.files, self.clock.now_ms()).await;
         }
+    }
+}
+
+/// Adds to an error of a folder what names that folder: a person can change it there.
+fn with_origin(error: StoreError, origin: Option<&str>) -> StoreError {
+    match origin {
+        Some(origin) if matches!(error.kind, StoreErrorKind::Io | StoreErrorKind::ReadOnly) => {
+            StoreError::new(error.kind, format!("{}; {origin} names the folder", error.sentence))
+        }
+        Some(_) | None => error,
     }
 }
 

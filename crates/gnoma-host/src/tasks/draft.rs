@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gnoma_core::{quantity::describe_count, store::SessionId};
+use gnoma_core::{private_file::FileReplacement, quantity::describe_count, store::SessionId};
 use gnoma_extend::tasks::{
     RunRecord, digest_message, draft_from_messages, is_task_name, task_file_path,
 };
@@ -29,6 +29,8 @@ pub struct DraftedTask {
     pub text: String,
     /// The text as a diff of a new file, and what was left out.
     pub diff: String,
+    /// The file that it replaces, and the text that this has; `None` for a new file.
+    pub replaces: Option<(PathBuf, String)>,
 }
 
 /// Makes a task of what a person has said in a session. Messages of the steps of tasks are left out.
@@ -55,7 +57,7 @@ pub(crate) fn draft_task(
         let count = describe_count(of_steps, "message");
         diff.push_str(&format!("{count} of the steps of tasks left out\n"));
     }
-    Ok(DraftedTask { name: name.to_owned(), text, diff })
+    Ok(DraftedTask { name: name.to_owned(), text, diff, replaces: None })
 }
 
 /// Describes a new file as a diff.
@@ -108,12 +110,38 @@ pub fn refuse_shared_folder(project: &Project) -> Result<()> {
     Err(HostError { remedy, ..HostError::usage(cause) })
 }
 
-/// Writes a drafted task as a new file of the person's. Says where.
-pub(crate) fn save_draft(project: &Project, draft: &DraftedTask) -> Result<String> {
+/// Writes a drafted task as a new file of the person's, or in the place of the file that it repairs. Says where.
+///
+/// # Errors
+/// The file exists, has changed since, or cannot be written.
+pub fn save_draft(project: &Project, draft: &DraftedTask) -> Result<String> {
+    if let Some(replaced) = &draft.replaces {
+        return replace_task(project, draft, replaced);
+    }
     let path = new_file(project, &draft.name)?;
     write_task(&path, &draft.text)?;
     let shown = extensions::extension_places(project).display_path(&path);
     Ok(format!("Saved {shown}. Run it with /task {}", draft.name))
+}
+
+fn replace_task(
+    project: &Project,
+    draft: &DraftedTask,
+    (path, before): &(PathBuf, String),
+) -> Result<String> {
+    let shown = extensions::extension_places(project).display_path(path);
+    if fs::read_to_string(path).ok().as_ref() != Some(before) {
+        let cause = format!("{shown} has changed since; nothing was written");
+        let remedy = Some(format!("`/task repair {}` looks at it again", draft.name));
+        return Err(HostError { remedy, ..HostError::usage(cause) });
+    }
+    // A link stays one, and the file has the permissions that it had.
+    let written = path.canonicalize().and_then(|path| {
+        let permissions = path.metadata()?.permissions();
+        FileReplacement::prepare(&path, draft.text.as_bytes(), Some(permissions))?.commit()
+    });
+    written.map_err(|error| HostError::failure(format!("cannot write {shown}: {error}")))?;
+    Ok(format!("Changed {shown}. Run it with /task {}", draft.name))
 }
 
 /// The file of a new task of the person's.

@@ -85,9 +85,9 @@ fn expected_cost_from(runs: &[RunRecord], plan: &TaskPlan) -> Option<ExpectedCos
     Some(expected)
 }
 
-/// Says that the last runs of a task failed at the same step, and what can be done; `None` if they did not. `runs`: those
-/// of the task, the newest first.
-pub(super) fn describe_repeated_failure(runs: &[RunRecord]) -> Option<String> {
+/// Returns the step at which the last runs of a task failed: its number, title and kind; `None` if they did not fail at
+/// the same one. `runs`: those of the task, the newest first.
+pub(super) fn repeated_failure(runs: &[RunRecord]) -> Option<(usize, String, StepKind)> {
     let last = runs.get(..REPEATED_FAILURES)?;
     let failed = |run: &RunRecord| {
         let (number, step) = run.open_step().filter(|_| run.state == TaskRunState::Failed)?;
@@ -97,8 +97,13 @@ pub(super) fn describe_repeated_failure(runs: &[RunRecord]) -> Option<String> {
     if last.iter().any(|run| failed(run).as_ref() != Some(&first)) {
         return None;
     }
-    let task = &last.first()?.task;
-    let (number, title, kind) = first;
+    Some(first)
+}
+
+/// Says that the last runs of a task failed at the same step, and what can be done; `None` if they did not.
+fn describe_repeated_failure(runs: &[RunRecord]) -> Option<String> {
+    let (number, title, kind) = repeated_failure(runs)?;
+    let task = &runs.first()?.task;
     let proposal = match kind {
         StepKind::Command => {
             "give each of its lines a step of its own, so that `/task resume` goes on at the one that failed"
@@ -109,8 +114,8 @@ pub(super) fn describe_repeated_failure(runs: &[RunRecord]) -> Option<String> {
         StepKind::Question => "leave the question out if its answer is always the same",
     };
     Some(format!(
-        "The last {REPEATED_FAILURES} runs of {task} failed at step {number} ({title}). `gnoma task edit {task}` changes \
-         it: {proposal}"
+        "The last {REPEATED_FAILURES} runs of {task} failed at step {number} ({title}). `gnoma task repair {task}` \
+         proposes a change, `gnoma task edit {task}` opens it: {proposal}"
     ))
 }
 
@@ -123,7 +128,7 @@ fn describe_run(run: &RunRecord, now_ms: i64) -> String {
         duration::format_duration(Duration::from_millis(u64::try_from(took).unwrap_or_default()));
     let cost = describe_cost(run.micro_usd());
     let steps = describe_count(run.steps.len(), "step");
-    let steps = format!("{} of {steps}", run.finished_steps());
+    let steps = format!("{} of {steps}{}", run.finished_steps(), describe_gaps(run));
     let mut text = format!("{when}  {}: {state}, {steps}, {took}{cost}", run_title(run));
     if let Some((number, step)) = run.open_step()
         && step.state != TaskStepState::Waiting
@@ -150,6 +155,26 @@ pub(super) fn run_title(run: &RunRecord) -> String {
     std::iter::once(run.task.clone()).chain(arguments).collect()
 }
 
+/// Describes what the finished steps of a run did not do, behind other words: those that a person left out, and changes
+/// that were discarded. Empty if there is nothing.
+pub(super) fn describe_gaps(run: &RunRecord) -> String {
+    let count = |state, has_note: bool| {
+        let is_it = |it: &&StepRecord| it.state == state && (!has_note || !it.why.is_empty());
+        run.steps.iter().filter(is_it).count()
+    };
+    let (skipped, discarded) =
+        (count(TaskStepState::Skipped, false), count(TaskStepState::Done, true));
+    let mut text = String::new();
+    if skipped > 0 {
+        text.push_str(&format!(", {skipped} skipped"));
+    }
+    if discarded > 0 {
+        let steps = describe_count(discarded, "step");
+        text.push_str(&format!(", changes of {steps} discarded (on trial only)"));
+    }
+    text
+}
+
 /// Describes the cost of a run behind other words; empty if nothing is known of it.
 pub(super) fn describe_cost(micro_usd: u64) -> String {
     if micro_usd == 0 { String::new() } else { format!(", {}", format_usd(micro_usd)) }
@@ -174,7 +199,8 @@ mod tests {
         for (at, state) in ends.iter().enumerate() {
             run.begin_step(at, 0);
             let (why, micro_usd) = (String::new(), 10 * (at as u64 + 1));
-            let result = StepResult { state: *state, why, micro_usd, answer: None, message: None };
+            let (state, models) = (*state, Vec::new());
+            let result = StepResult { state, why, micro_usd, answer: None, message: None, models };
             run.end_step(at, result, 1_000);
         }
         run
@@ -198,7 +224,8 @@ mod tests {
         let failed = || run(&plan, &[Done, Failed]);
         let told = describe_repeated_failure(&[failed(), failed(), failed()]).unwrap();
         assert!(
-            told.contains("failed at step 2 (B). `gnoma task edit t` changes it: give each"),
+            told.contains("failed at step 2 (B). `gnoma task repair t` proposes a change, ")
+                && told.contains("`gnoma task edit t` opens it: give each"),
             "{told}"
         );
         let other = run(&plan, &[Failed]);

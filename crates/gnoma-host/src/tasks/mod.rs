@@ -4,10 +4,12 @@
 
 mod catalog;
 mod draft;
+mod failure_choice;
 mod history;
 mod import;
 mod past_log;
 mod past_turns;
+mod repair;
 mod run;
 mod suggestions;
 
@@ -20,18 +22,18 @@ use gnoma_core::{
 
 pub use self::{
     catalog::{Tasks, check_file, describe_step, quoted_line, step_command},
-    draft::{DraftedTask, refuse_shared_folder, write_task},
+    draft::{DraftedTask, refuse_shared_folder, save_draft, write_task},
     history::{ExpectedCost, describe_history, expected_cost, run_store},
     import::{CommandImport, CommandOrigin, find_commands, write_import},
     past_log::delete_read_sessions,
+    repair::draft_repair,
     run::{PreparedRun, restricted_mode, resumable_run},
     suggestions::Suggestions,
 };
 
-use self::{
-    draft::{draft_task, save_draft},
-    run::prepare_run,
-};
+pub(crate) use self::failure_choice::STRONGER;
+
+use self::{draft::draft_task, run::prepare_run};
 use crate::{HostError, Project, Result, blocking_work::off_loop};
 
 /// The tasks of the project of a live session.
@@ -82,6 +84,15 @@ impl SessionTaskFiles {
         Ok(off_loop(drafted).await?)
     }
 
+    /// Drafts a change of a task whose last runs failed at the same step.
+    ///
+    /// # Errors
+    /// There is no such task, or nothing can be proposed.
+    pub(crate) async fn repair(self, name: String) -> Result<DraftedTask, RequestError> {
+        let project = self.project;
+        Ok(off_loop(|| async move { draft_repair(&project, &name).await }).await?)
+    }
+
     /// Returns the line that offers a task for what the session's last turn did again, if there is one.
     ///
     /// # Errors
@@ -90,6 +101,16 @@ impl SessionTaskFiles {
         let session = self.stored.unwrap_or(session);
         let project = self.project;
         off_loop(|| async move { suggestions::offer_task(&project, &session).await }).await
+    }
+
+    /// Returns the project.
+    pub(crate) fn project(&self) -> Arc<Project> {
+        Arc::clone(&self.project)
+    }
+
+    /// Returns the id under which the session is stored, or else this one.
+    pub(crate) fn stored_id(&self, session: &SessionId) -> SessionId {
+        self.stored.as_ref().unwrap_or(session).clone()
     }
 
     /// Writes a task that was drafted as a new file. Says where.
@@ -112,6 +133,7 @@ pub(crate) fn answer_request(project: &Project, request: &TaskRequest) -> Result
         TaskRequest::Run { .. }
         | TaskRequest::Resume { .. }
         | TaskRequest::Draft { .. }
+        | TaskRequest::Repair { .. }
         | TaskRequest::Schedules
         | TaskRequest::Save { .. } => return Err(HostError::usage("the session itself does this")),
     })

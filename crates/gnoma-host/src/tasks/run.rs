@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    duration,
+    ModelRef, duration,
     protocol::{TaskReport, TaskRequest, TaskRunState, TaskStepReport, TaskStepState},
     quantity::describe_count,
     session::PermissionMode,
@@ -20,7 +20,8 @@ use gnoma_guard::firewall::Firewall;
 
 use super::{
     catalog::Tasks,
-    history::{describe_cost, run_store, run_title},
+    failure_choice::{FailureAnswer, failure_question, parse_failure_answer},
+    history::{describe_cost, describe_gaps, run_store, run_title},
 };
 use crate::{HostError, Project, Result, agent::stricter_mode, clock};
 
@@ -34,6 +35,8 @@ pub struct PreparedRun {
     firewall: Arc<Firewall>,
     /// Names the run that continues; `None` for a new one.
     pub(crate) opening: Option<String>,
+    /// The person wants to edit the task before the run continues.
+    is_to_edit: bool,
 }
 
 impl std::fmt::Debug for PreparedRun {
@@ -72,6 +75,12 @@ impl PreparedRun {
         prompts.filter_map(|(step, _)| step.model.clone()).collect()
     }
 
+    /// Returns the models in whose place a stronger one is wanted for a step.
+    pub(crate) fn failed_models(&self, at: usize) -> Vec<ModelRef> {
+        let step = self.record.steps.get(at).filter(|step| step.escalates);
+        step.map(|step| step.models.clone()).unwrap_or_default()
+    }
+
     /// Notes that a step begins.
     pub(crate) fn begin_step(&mut self, at: usize, now_ms: i64) {
         self.record.begin_step(at, now_ms);
@@ -87,6 +96,25 @@ impl PreparedRun {
         self.record.end_step(at, result, now_ms);
     }
 
+    /// Returns the question about the step that has just failed, and its choices; `None` if no step has.
+    pub(crate) fn failure_question(&self) -> Option<(String, Vec<String>)> {
+        failure_question(&self.record)
+    }
+
+    /// Does what the person answered to it. Words that are no choice leave the run as it ended.
+    pub(crate) fn apply_failure_answer(&mut self, answer: &str, now_ms: i64) {
+        match parse_failure_answer(answer) {
+            Some(FailureAnswer::Resume(choice)) => {
+                // The plan is the one that it ran by, so only a choice that does not fit is refused.
+                if let Ok(record) = self.record.clone().resume(&self.plan, Some(choice), now_ms) {
+                    self.record = record;
+                }
+            }
+            Some(FailureAnswer::Edit) => self.is_to_edit = true,
+            None => (),
+        }
+    }
+
     /// Writes how far the run is, without secrets, and waits until that is on the disk. Blocks.
     pub(crate) fn save(&self) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
@@ -96,8 +124,15 @@ impl PreparedRun {
 
     /// Reports how the run ended.
     pub(crate) fn report(&self) -> TaskReport {
-        let is_recorded = self.store.is_some();
-        report_run(&self.record, is_recorded)
+        let mut report = report_run(&self.record, self.store.is_some());
+        if self.is_to_edit {
+            let task = &report.task;
+            report.summary = format!(
+                "Task {task} waits. `gnoma task edit {task}` opens it in your editor; then `/task resume again` (`gnoma task \
+                 resume --again`) continues with the step that failed"
+            );
+        }
+        report
     }
 }
 
@@ -147,8 +182,9 @@ fn summarize_run(run: &RunRecord, is_recorded: bool) -> String {
     let took =
         duration::format_duration(Duration::from_millis(u64::try_from(took).unwrap_or_default()));
     let Some((number, step)) = run.open_step() else {
-        let steps = describe_count(count, "step");
-        return format!("Task {task} is done: {steps} in {took}{}", describe_cost(run.micro_usd()));
+        let (steps, cost) = (describe_count(count, "step"), describe_cost(run.micro_usd()));
+        let gaps = describe_gaps(run);
+        return format!("Task {task} is done: {steps} in {took}{cost}{gaps}");
     };
     let what = if run.state == TaskRunState::Failed { "failed" } else { "was stopped" };
     let why = step.why.trim().trim_end_matches('.');
@@ -161,9 +197,13 @@ fn summarize_run(run: &RunRecord, is_recorded: bool) -> String {
         (true, _) if step.kind == StepKind::Question => {
             ". `/task resume again` (`gnoma task resume --again`) asks again and goes on"
         }
-        (true, _) => {
+        (true, _) if step.models.is_empty() => {
             ". `/task resume again` (`gnoma task resume --again`) repeats this step and goes on, `/task resume skip` \
-             (`--skip`) leaves it out"
+             (`--skip`) leaves it out; `gnoma task edit` changes it before"
+        }
+        (true, _) => {
+            ". `/task resume again` (`gnoma task resume --again`) repeats this step and goes on, `stronger` (`--stronger`) \
+             has a stronger model do it, `skip` (`--skip`) leaves it out; `gnoma task edit` changes it before"
         }
     };
     format!(
@@ -194,7 +234,8 @@ pub(crate) fn prepare_run(
             let record = RunRecord::new(id, &plan, session.to_string(), clock.now_ms());
             let lock = store.as_ref().map(|store| store.lock_run(&record.id)).transpose();
             let lock = lock.map_err(|error| HostError::failure(error.to_string()))?;
-            Ok(PreparedRun { plan, record, store, _lock: lock, firewall, opening: None })
+            let (opening, is_to_edit) = (None, false);
+            Ok(PreparedRun { plan, record, store, _lock: lock, firewall, opening, is_to_edit })
         }
         TaskRequest::Resume { run, choice } => {
             let store = store.ok_or_else(|| {
@@ -225,6 +266,7 @@ pub(crate) fn prepare_run(
                 _lock: Some(lock),
                 firewall,
                 opening,
+                is_to_edit: false,
             })
         }
         _ => Err(HostError::usage("this request does not run a task")),
@@ -239,12 +281,15 @@ fn title_with_age(run: &RunRecord, now_ms: i64) -> String {
 fn resume_error(title: &str, error: &ResumeError) -> HostError {
     let remedy = match error {
         ResumeError::Undecided { .. } => Some(
-            "`/task resume again` (or `gnoma task resume --again`) repeats it, `/task resume skip` (or `--skip`) \
-             leaves it out"
+            "`/task resume again` (or `gnoma task resume --again`) repeats it, `stronger` (`--stronger`) has a stronger \
+             model do it, and `skip` (`--skip`) leaves it out"
                 .to_owned(),
         ),
         ResumeError::Unanswered { .. } => {
             Some("`/task resume again` (or `gnoma task resume --again`) asks it again".to_owned())
+        }
+        ResumeError::NoModel { .. } => {
+            Some("`/task resume again` (or `gnoma task resume --again`) repeats it".to_owned())
         }
         ResumeError::Done | ResumeError::Changed { .. } | ResumeError::Redacted => None,
     };

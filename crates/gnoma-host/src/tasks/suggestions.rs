@@ -26,10 +26,6 @@ use super::{
 };
 use crate::{HostError, Project, Result, clock, extensions};
 
-/// The setting that turns offers off.
-const SETTING: &str = "tasks.suggest";
-/// The value that turns the setting off, as TOML writes it.
-const OFF: &str = "\"off\"";
 /// Least time between two offers, in milliseconds.
 const OFFER_EVERY_MS: i64 = 24 * 60 * 60 * 1000;
 /// The ending of the name of the file that says what was offered and declined in a project.
@@ -202,7 +198,7 @@ fn draft_repetition(
         .map_err(|fault| HostError::failure(format!("cannot make a task: {}", fault.error)))?;
     let text = project.firewall.redact_text(&text).into_owned();
     let diff = describe_new_file(project, &path, &text);
-    Ok(DraftedTask { name: name.to_owned(), text, diff })
+    Ok(DraftedTask { name: name.to_owned(), text, diff, replaces: None })
 }
 
 fn line_of(step: &RepeatedStep) -> String {
@@ -250,7 +246,7 @@ fn existing_recipes(project: &Project) -> Vec<ExistingRecipe> {
 /// # Errors
 /// The store cannot be read.
 pub(super) async fn offer_task(project: &Project, session: &SessionId) -> Result<Option<String>> {
-    let is_off = project.explain_setting(SETTING).is_some_and(|set| set.value == OFF);
+    let is_off = !project.personal.suggests_tasks;
     if is_off && !project.is_incognito() {
         delete_read_sessions(project);
     }

@@ -64,6 +64,7 @@ pub(crate) fn find_telemetry(
             return None;
         }
     };
+    options.warnings.iter().for_each(|text| notices.warning(text));
     let make = || {
         let http = shared.http(&routing.network);
         Telemetry::new(options.clone(), otel.content, shared.clock().clone(), http)

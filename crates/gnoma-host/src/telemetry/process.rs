@@ -4,11 +4,16 @@ use std::sync::{Arc, OnceLock};
 
 use gnoma_core::{
     CallId,
+    ledger::{Level, Window},
     sync::Mutex,
     tool::{BoxFuture, CallSpans},
 };
 use gnoma_net::Http;
-use gnoma_otel::{AttributeValue, ExportOptions, Exporter, SpanContext, TraceId, find_attribute};
+use gnoma_otel::{
+    Attribute, AttributeValue, ExportOptions, Exporter, LogRecord, LogSeverity, SpanContext,
+    TraceId, find_attribute,
+};
+use gnoma_router::pool::Pool;
 
 use super::spans::SessionSpans;
 use crate::{Notices, clock::Clock};
@@ -68,6 +73,37 @@ impl Telemetry {
                 sessions.lock().iter().for_each(|session| session.notices.warning(text));
             })
         })
+    }
+
+    /// Records an event; not one in a trace that is not sampled.
+    pub(super) fn send_log(
+        &self,
+        (event, severity): (&'static str, LogSeverity),
+        at_ms: i64,
+        context: Option<SpanContext>,
+        attributes: Vec<Attribute>,
+    ) {
+        if context.is_none_or(|context| context.is_sampled) {
+            let at_ns = to_nanoseconds(at_ms);
+            self.exporter().send_log(LogRecord { event, severity, at_ns, context, attributes });
+        }
+    }
+
+    /// Records that a spending cap of a day or month is nearly used up.
+    pub(crate) fn log_near_cap(&self, level: &Level, at_ms: i64) {
+        let scope = match Pool::parse(&level.pool) {
+            Some(Pool::Project(_)) => "project",
+            Some(Pool::Rates(_) | Pool::Part(..) | Pool::Arm(_)) => "provider",
+            Some(Pool::All | Pool::Turn(_) | Pool::Session(_)) | None => "all",
+        };
+        let window = if level.limit.window == Window::Month { "month" } else { "day" };
+        let attributes = vec![
+            ("gnoma.cap.scope".into(), scope.into()),
+            ("gnoma.cap.period".into(), window.into()),
+            ("gnoma.cap.used_micro_usd".into(), level.used.into()),
+            ("gnoma.cap.most_micro_usd".into(), level.limit.most.into()),
+        ];
+        self.send_log(("gnoma.cap_nears", LogSeverity::Warning), at_ms, None, attributes);
     }
 
     /// Sends what was recorded, within a second. Nothing is sent afterwards.

@@ -5,20 +5,21 @@ use std::{collections::HashMap, sync::Arc};
 use gnoma_core::{
     CallId, Event, Message, Role, ToolCall, ToolResult,
     info::ChildInfo,
-    session::{Outcome, SessionState},
+    session::{CommandEnd, Outcome, SessionState, TrialEnd},
     store::SessionId,
     sync::Mutex,
-    tool::unkept_trial_changes,
 };
 use gnoma_extend::mcp;
 use gnoma_guard::firewall::Firewall;
 use gnoma_otel::{
-    Attribute, AttributeValue, Instrument, Span, SpanContext, SpanEvent, SpanId, SpanKind,
+    Attribute, AttributeValue, Instrument, LogSeverity, Span, SpanContext, SpanEvent, SpanId,
+    SpanKind,
 };
 
 use super::{
     calls::{arm_attributes, error_name, error_type, provider_name},
     content::{Redaction, result_text},
+    open_call::{AskedQuestion, OpenCall},
     process::{Telemetry, to_nanoseconds},
     spans::SessionSpans,
 };
@@ -60,42 +61,6 @@ struct OpenTurn {
     events: Vec<SpanEvent>,
     /// Facts that become known in the turn.
     attributes: Vec<Attribute>,
-}
-
-/// A call that was judged or runs.
-struct OpenCall {
-    context: SpanContext,
-    begin_ms: i64,
-    tool: String,
-    is_started: bool,
-    allowed: Option<bool>,
-    was_asked: bool,
-    was_on_trial: bool,
-    arguments: Option<String>,
-}
-
-struct AskedQuestion {
-    begin_ms: i64,
-    /// The span of the call that it is about.
-    above: SpanContext,
-    /// `true` if the question came up in the middle of a call, and has an id of its own.
-    is_within: bool,
-    kind: &'static str,
-}
-
-impl OpenCall {
-    fn new(context: SpanContext, begin_ms: i64) -> Self {
-        Self {
-            context,
-            begin_ms,
-            tool: String::new(),
-            is_started: false,
-            allowed: None,
-            was_asked: false,
-            was_on_trial: false,
-            arguments: None,
-        }
-    }
 }
 
 impl SessionTrace {
@@ -180,7 +145,6 @@ impl SessionTrace {
                 };
                 if let Some(open) = open {
                     open.was_asked = true;
-                    open.was_on_trial |= kind == "trial";
                 }
                 let above = self.spans.lock().call_or_above(during.as_ref().unwrap_or(&call.id));
                 if let Some(above) = above.filter(|_| self.questions.len() < MAX_OPEN) {
@@ -204,8 +168,8 @@ impl SessionTrace {
                     (open.is_started, open.arguments) = (true, arguments);
                 }
             }
-            Event::ToolEnded { call, result, duration_ms, .. } => {
-                self.end_call(now_ms, call, result, *duration_ms);
+            Event::ToolEnded { call, result, duration_ms, command, .. } => {
+                self.end_call(now_ms, (call, result), *duration_ms, command.unwrap_or_default());
             }
             _ => (),
         }
@@ -234,6 +198,13 @@ impl SessionTrace {
             ("gnoma.turn.outcome".into(), name.into()),
             ("gnoma.turn.kind".into(), kind.into()),
         ];
+        if let Some(error) = &error {
+            let context = self.turn.as_ref().map(|turn| turn.context);
+            let mut facts = facts.clone();
+            facts.push(error_type(error));
+            let event = ("gnoma.error", LogSeverity::Error);
+            self.telemetry.send_log(event, now_ms, context, facts);
+        }
         self.telemetry.exporter().add_count(Instrument::Turns, 1, facts);
         self.finish_turn(now_ms, error);
     }
@@ -291,26 +262,32 @@ impl SessionTrace {
         Some(open)
     }
 
-    fn end_call(&mut self, now_ms: i64, call: &ToolCall, result: &ToolResult, took_ms: u64) {
+    fn end_call(
+        &mut self,
+        now_ms: i64,
+        (call, result): (&ToolCall, &ToolResult),
+        took_ms: u64,
+        command: CommandEnd,
+    ) {
         let begin_ms = now_ms.saturating_sub(i64::try_from(took_ms).unwrap_or_default());
         if self.open_call(begin_ms, &call.id, &call.name).is_none() {
             return;
         }
         let Some(open) = self.calls.remove(&call.id) else { return };
-        let text = result_text(&result.parts);
         let mut facts: Vec<Attribute> = Vec::new();
-        let ran_on_trial = last_lines(&text).any(|line| line.starts_with("[ran on trial; "));
-        if ran_on_trial || open.was_on_trial {
-            let is_kept = ran_on_trial && unkept_trial_changes(&text).is_none();
-            facts.push((
-                "gnoma.tool.trial".into(),
-                if is_kept { "kept" } else { "not_kept" }.into(),
-            ));
+        if let Some(end) = command.trial {
+            let end = match end {
+                TrialEnd::Kept => "kept",
+                TrialEnd::NotKept => "not_kept",
+            };
+            facts.push(("gnoma.tool.trial".into(), end.into()));
         }
-        let code = last_lines(&text).find_map(|line| line.strip_prefix("Exit code ")?.parse().ok());
-        facts.extend(code.map(|code| ("gnoma.tool.exit_code".into(), AttributeValue::Int(code))));
+        if let Some(code) = command.exit_code {
+            facts.push(("gnoma.tool.exit_code".into(), AttributeValue::Int(code.into())));
+        }
         if self.telemetry.has_content {
-            let result = AttributeValue::Text(self.redaction.redact_content(&text));
+            let text = self.redaction.redact_content(&result_text(&result.parts));
+            let result = AttributeValue::Text(text);
             facts.push(("gen_ai.tool.call.result".into(), result));
         }
         if result.is_error {
@@ -379,6 +356,8 @@ impl SessionTrace {
         let above = question.above;
         let context =
             SpanContext { span: SpanId::from_random(self.telemetry.random_id()), ..above };
+        let log = ("gnoma.question", LogSeverity::Info);
+        self.telemetry.send_log(log, now_ms, Some(context), facts());
         let times = (question.begin_ms, now_ms);
         let parts = (facts(), Vec::new(), None);
         self.send_span(
@@ -441,6 +420,9 @@ impl SessionTrace {
     }
 
     fn add_event(&mut self, now_ms: i64, name: &'static str, attributes: Vec<Attribute>) {
+        let context = self.turn.as_ref().map(|turn| turn.context);
+        let log = (name, LogSeverity::Warning);
+        self.telemetry.send_log(log, now_ms, context, attributes.clone());
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.events.len() < MAX_SPAN_EVENTS) {
             turn.events.push(SpanEvent { name, at_ns: to_nanoseconds(now_ms), attributes });
         }
@@ -484,10 +466,4 @@ fn strict_firewall(project: &Project) -> Option<Arc<Firewall>> {
     let keys = &project.routing.provider.api_keys;
     let places = (project.environment(), &*project.spec.folder);
     guard_setup::strict_firewall(&project.guard, keys, places).ok().map(Arc::new)
-}
-
-/// The lines at the end of a result, where gnoma says how a command ended; the last one first.
-fn last_lines(text: &str) -> impl Iterator<Item = &str> {
-    const MAX_LINES: usize = 4;
-    text.trim_end().lines().rev().take(MAX_LINES)
 }

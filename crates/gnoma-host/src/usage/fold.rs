@@ -51,7 +51,11 @@ type DaySums = HashMap<(i64, i64), Amount>;
 pub(super) struct UsageFold {
     by: Vec<Dimension>,
     begin_ms: Option<i64>,
+    /// A call that is later is dated in the future.
+    latest_ms: i64,
     days: LocalDays,
+    /// Recorded calls that are dated in the future.
+    pub(super) future_calls: u64,
     pub(super) groups: HashMap<GroupKey, CallGroup>,
     explained: DaySums,
     /// There were more than [`MAX_GROUPS`].
@@ -64,16 +68,33 @@ pub(super) struct UsageFold {
 const MAX_FAILED: usize = 10_000;
 
 impl UsageFold {
-    pub(super) fn new(by: Vec<Dimension>, begin_ms: Option<i64>, days: LocalDays) -> Self {
-        let (groups, explained) = (HashMap::new(), HashMap::new());
-        Self { by, begin_ms, days, groups, explained, is_full: false, failed: HashMap::new() }
+    pub(super) fn new(
+        by: Vec<Dimension>,
+        begin_ms: Option<i64>,
+        latest_ms: i64,
+        days: LocalDays,
+    ) -> Self {
+        Self {
+            by,
+            begin_ms,
+            latest_ms,
+            days,
+            future_calls: 0,
+            groups: HashMap::new(),
+            explained: HashMap::new(),
+            is_full: false,
+            failed: HashMap::new(),
+        }
     }
 
-    /// Adds a call. Calls before the beginning only explain a part of their day's sum.
+    /// Adds a call. Calls before the beginning only explain a part of their day's sum; if there is a beginning, so do
+    /// calls that are dated in the future.
     pub(super) fn add_call(&mut self, call: &CallRow) -> ControlFlow<()> {
         let day = (calendar::day_of(call.at_ms), call.arm);
         self.explained.entry(day).or_default().add(&call.amount);
-        if self.begin_ms.is_some_and(|begin_ms| call.at_ms < begin_ms) {
+        let is_future = call.at_ms > self.latest_ms;
+        self.future_calls += u64::from(is_future);
+        if self.begin_ms.is_some_and(|begin_ms| is_future || call.at_ms < begin_ms) {
             return ControlFlow::Continue(());
         }
         let key = self.key_of_call(call);
@@ -137,11 +158,14 @@ impl UsageFold {
         let numbers: HashMap<&ModelRef, i64> =
             arms.iter().map(|(number, arm)| (arm, *number)).collect();
         // A sum cannot be divided: it counts for the date that its UTC day has.
-        let first_day = self.begin_ms.map(|begin_ms| self.days.day_of(begin_ms));
+        let shown_days = self.begin_ms.map(|begin_ms| {
+            let today = self.days.day_of(self.latest_ms).max(calendar::day_of(self.latest_ms));
+            self.days.day_of(begin_ms)..=today
+        });
         let mut exceeded = 0;
         for Total { day, arm, amount } in totals {
             let (day, number) = (i64::from(*day), numbers.get(arm).copied().unwrap_or(UNKNOWN));
-            if first_day.is_some_and(|first| day < first) {
+            if shown_days.as_ref().is_some_and(|shown| !shown.contains(&day)) {
                 continue;
             }
             let explained = self.explained.get(&(day, number)).copied().unwrap_or_default();
@@ -182,9 +206,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn calls_of_the_future_are_counted_apart_unless_everything_is_asked_for() {
+        let fold = |begin_ms| {
+            let days = LocalDays::new(TimeZone::UTC);
+            let mut fold = UsageFold::new(vec![Dimension::Model], begin_ms, 100, days);
+            for at_ms in [50, 100, 101, 900] {
+                let amount = Amount { requests: 1, ..Amount::default() };
+                let _goes_on = fold.add_call(&CallRow { at_ms, amount, ..CallRow::default() });
+            }
+            let shown: u64 = fold.groups.values().map(|group| group.sums.calls()).sum();
+            (shown, fold.future_calls)
+        };
+        assert_eq!((fold(Some(0)), fold(None)), ((2, 2), (4, 2)));
+    }
+
+    #[test]
     fn failed_call_is_a_failover_if_another_model_goes_on_with_the_turn() {
         let days = LocalDays::new(TimeZone::UTC);
-        let mut fold = UsageFold::new(vec![Dimension::Model], None, days);
+        let mut fold = UsageFold::new(vec![Dimension::Model], None, i64::MAX, days);
         let call = |turn: i64, arm: i64, failure: i64| CallRow {
             turn,
             arm,
@@ -209,5 +248,26 @@ mod tests {
             group.sums.details.failovers
         };
         assert_eq!((of(1), of(2)), (1, 1));
+    }
+
+    #[test]
+    fn calls_dated_in_the_future_are_in_no_period() {
+        let arm = ModelRef { provider: "p".into(), model: "m".into() };
+        let amount = Amount { requests: 1, ..Amount::default() };
+        let total = |day| Total { day, arm: arm.clone(), amount };
+        // The last sum has no call any more.
+        let totals = [total(0), total(400), total(401)];
+        let arms = BTreeMap::from([(1, arm.clone())]);
+        for (begin_ms, counted) in [(None, 3), (Some(0), 1)] {
+            let days = LocalDays::new(TimeZone::UTC);
+            let mut fold = UsageFold::new(vec![Dimension::Model], begin_ms, 5_000, days);
+            for at_ms in [4_000, 400 * calendar::DAY_MS] {
+                let call = CallRow { at_ms, arm: 1, amount, ..CallRow::default() };
+                let _goes_on = fold.add_call(&call);
+            }
+            assert_eq!(fold.add_unrecorded(&totals, &arms, &HashMap::new()), 0);
+            let calls: u64 = fold.groups.values().map(|group| group.sums.calls()).sum();
+            assert_eq!((calls, fold.future_calls), (counted, 1));
+        }
     }
 }

@@ -12,10 +12,13 @@ mod forecast;
 mod period;
 mod report;
 mod repriced;
+mod spending;
 mod sums;
 #[cfg(test)]
 mod tests;
 mod tools;
+
+use std::sync::Arc;
 
 use gnoma_core::{
     ModelRef, Price,
@@ -32,6 +35,7 @@ pub use self::{
     period::{UsageStart, UsageStartError},
     report::UsageRow,
     repriced::RepricedUsage,
+    spending::{CurrentSpending, read_spending},
     sums::{CallDetails, UsageSums},
     tools::{ToolUse, read_tool_uses},
 };
@@ -40,7 +44,11 @@ use self::{
     period::LocalDays,
     report::{KeyNames, build_tree, name_ids},
 };
-use crate::{HostError, Project, Result, ledger::LateLedger, routing};
+use crate::{HostError, Project, Result, cap_watch::LevelReader, ledger::LateLedger, routing};
+
+/// A call is dated in the future if it is so much later than now, in milliseconds: other processes settle calls while a
+/// report is made.
+const CLOCK_SLACK_MS: i64 = 60_000;
 
 /// The usage that a report is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,10 +80,12 @@ pub struct UsageReport {
     pub damaged: DamagedCalls,
     /// Days' sums that are smaller than the calls recorded for them; the calls are in the report.
     pub exceeded_sums: u64,
+    /// Recorded calls that are dated in the future. They are in a report of everything and in no other one.
+    pub future_calls: u64,
 }
 
-/// Reads the usage of the project's profile, also in incognito. Writes nothing, unless the ledger is damaged or of an
-/// older gnoma.
+/// Reads the usage of the project's profile, also in incognito. Writes nothing, unless the ledger is damaged, of an older
+/// gnoma, or has reservations of processes that died.
 ///
 /// # Errors
 /// The ledger cannot be read, the report would have more than [`MAX_GROUPS`] groups, or the price of the other model is
@@ -88,7 +98,9 @@ pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageR
     };
     let ledger = routing::ledger_to_report(project);
     let begin_ms = query.since.begin_ms(now_ms, &zone);
-    let fold = UsageFold::new(query.by.clone(), begin_ms, LocalDays::new(zone.clone()));
+    let latest_ms = now_ms.saturating_add(CLOCK_SLACK_MS);
+    let days = LocalDays::new(zone.clone());
+    let fold = UsageFold::new(query.by.clone(), begin_ms, latest_ms, days);
     let from_ms = begin_ms.unwrap_or(i64::MIN);
     let read = ledger.fold_calls(from_ms, fold, |fold, call| fold.add_call(&call)).await;
     let UsageRead { state: mut fold, totals, arms, damaged } = read.map_err(to_host_error)?;
@@ -97,16 +109,27 @@ pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageR
     }
     let prices = routing::known_prices(project, &totals).into_iter().collect();
     let exceeded_sums = fold.add_unrecorded(&totals, &arms, &prices);
+    let future_calls = fold.future_calls;
     let ids = name_ids(&query.by, fold.groups.keys());
     let names = ledger.call_names(ids).await.map_err(to_host_error)?;
     let (total, rows) = build_tree(&query.by, fold.groups, &KeyNames { names, arms });
     let repriced = price.map(|(arm, price)| {
         let used = totals.iter().map(|total| &total.arm);
-        RepricedUsage::new(arm, &price, &total.amount, used)
+        RepricedUsage::new(arm, &price, &total, used)
     });
     let caps = read_caps(project, &ledger, now_ms).await;
     let zone = zone.iana_name().map(str::to_owned);
-    Ok(UsageReport { begin_ms, zone, total, rows, repriced, caps, damaged, exceeded_sums })
+    Ok(UsageReport {
+        begin_ms,
+        zone,
+        total,
+        rows,
+        repriced,
+        caps,
+        damaged,
+        exceeded_sums,
+        future_calls,
+    })
 }
 
 /// The price of a model today.
@@ -127,7 +150,7 @@ pub async fn count_forgettable(project: &Project, before: Option<UsageStart>) ->
     ledger.count_calls(end_ms(project, before)).await.map_err(to_host_error)
 }
 
-/// Removes the details of calls before a time, or of all: project, branch, session, elf, turn, task, failure and time.
+/// Removes the details of calls before a time, or of all, also in incognito: project, branch, session, elf, turn, task, failure and time.
 /// The sums of each day and model stay. Returns how many calls that were.
 ///
 /// # Errors
@@ -137,7 +160,7 @@ pub async fn forget_details(project: &Project, before: Option<UsageStart>) -> Re
         return Ok(0);
     }
     let before_ms = end_ms(project, before);
-    routing::profile_ledger(project).forget_calls(before_ms).await.map_err(to_host_error)
+    routing::ledger_to_clean(project).forget_calls(before_ms).await.map_err(to_host_error)
 }
 
 /// The time before which details are removed.
@@ -153,6 +176,31 @@ fn end_ms(project: &Project, before: Option<UsageStart>) -> i64 {
 
 /// The caps of days and months. They are left out, with a notice, if the ledger cannot be read.
 async fn read_caps(project: &Project, ledger: &LateLedger, now_ms: i64) -> Vec<CapForecast> {
+    let draws = cap_draws(project);
+    if draws.is_empty() {
+        return Vec::new();
+    }
+    let levels = ledger.limit_levels(draws, now_ms).await.unwrap_or_else(|error| {
+        project.notices.warning(error.sentence);
+        Vec::new()
+    });
+    levels.iter().filter_map(|level| forecast_cap(level, now_ms)).collect()
+}
+
+/// Returns what reads the levels of the caps of days and months; `None` if there are none.
+pub(crate) fn cap_level_reader(project: &Arc<Project>) -> Option<LevelReader> {
+    let (project, draws) = (Arc::clone(project), cap_draws(project));
+    (!draws.is_empty()).then(|| -> LevelReader {
+        Box::new(move |now_ms| {
+            let (ledger, draws) = (routing::profile_ledger(&project), draws.clone());
+            // What is wrong with the ledger is told where calls are counted.
+            Box::pin(async move { ledger.limit_levels(draws, now_ms).await.unwrap_or_default() })
+        })
+    })
+}
+
+/// The pools with the caps of days and months that the settings have; those without a cap are left out.
+fn cap_draws(project: &Project) -> Vec<PoolDraw> {
     let caps = &project.routing.router.caps;
     let of_project = Pool::Project(routing::project_key(&project.places.project));
     let draw = |pool: &Pool, caps: [(Window, Option<u64>); 2]| {
@@ -161,18 +209,19 @@ async fn read_caps(project: &Project, ledger: &LateLedger, now_ms: i64) -> Vec<C
         };
         PoolDraw { pool: pool.to_string(), limits: caps.into_iter().filter_map(limit).collect() }
     };
-    let draws = vec![
+    let mut draws = vec![
         draw(&Pool::All, [(Window::Day, caps.day), (Window::Month, caps.month)]),
         draw(&of_project, [(Window::Day, caps.project_day), (Window::Month, caps.project_month)]),
     ];
-    if draws.iter().all(|draw| draw.limits.is_empty()) {
-        return Vec::new();
-    }
-    let levels = ledger.limit_levels(draws, now_ms).await.unwrap_or_else(|error| {
-        project.notices.warning(error.sentence);
-        Vec::new()
-    });
-    levels.iter().filter_map(|level| forecast_cap(level, now_ms)).collect()
+    draws.extend(project.routing.rate_limits.iter().map(|(name, limits)| {
+        let caps = [
+            (Window::Day, limits.spend_day_micro_usd),
+            (Window::Month, limits.spend_month_micro_usd),
+        ];
+        draw(&Pool::Rates(name.clone()), caps)
+    }));
+    draws.retain(|draw| !draw.limits.is_empty());
+    draws
 }
 
 fn to_host_error(error: StoreError) -> HostError {

@@ -2,7 +2,10 @@
 
 use gnoma_core::{ModelRef, Price, Usage, ledger::Amount};
 
-/// The cost of calls at the price of another model, in micro-dollars.
+use super::sums::{UsageSums, subtract_amount};
+
+/// The cost of calls at the price of another model, in micro-dollars. It is of the calls whose own price is known, so
+/// that both costs are of the same calls; of all calls if no price is known.
 ///
 /// Nobody knows how much that model's cache would have had: the cost is one with the cache hits that there were, and one
 /// without any. Tokens are those that were counted; the other model's tokenizer would count others.
@@ -14,6 +17,8 @@ pub struct RepricedUsage {
     pub least: u64,
     /// The higher cost of the two.
     pub most: u64,
+    /// Calls that are left out, because their own price is not known.
+    pub left_out_calls: u64,
     /// All tokens were counted by the same model, so that its tokenizer counts the same.
     pub is_same_model: bool,
 }
@@ -22,10 +27,12 @@ impl RepricedUsage {
     pub(super) fn new<'a>(
         arm: ModelRef,
         price: &Price,
-        amount: &Amount,
+        sums: &UsageSums,
         used: impl IntoIterator<Item = &'a ModelRef>,
     ) -> Self {
-        let Amount { input, cached, cache_write, output, .. } = *amount;
+        let left_out = if sums.cost().is_some() { sums.unpriced } else { Amount::default() };
+        let (compared, _) = subtract_amount(&sums.amount, &left_out);
+        let Amount { input, cached, cache_write, output, .. } = compared;
         let fresh = input.saturating_sub(cached).saturating_sub(cache_write);
         let usage = |input, cache_read, cache_write| Usage {
             input,
@@ -39,6 +46,7 @@ impl RepricedUsage {
         Self {
             least: with_cache.min(without_cache),
             most: with_cache.max(without_cache),
+            left_out_calls: left_out.requests,
             is_same_model: used.into_iter().all(|used| used.model == arm.model),
             arm,
         }
@@ -67,11 +75,32 @@ mod tests {
             cache_write: 1_250_000,
         };
         let used = [arm("a"), arm("b")];
-        let repriced = RepricedUsage::new(arm("a"), &price, &amount, &used);
+        let sums = UsageSums { amount, ..UsageSums::default() };
+        let repriced = RepricedUsage::new(arm("a"), &price, &sums, &used);
         let with_cache = 300_000 + 60_000 + 125_000 + 50_000;
         assert_eq!((repriced.least, repriced.most), (with_cache, 1_050_000));
         assert!(!repriced.is_same_model);
-        let free = RepricedUsage::new(arm("a"), &Price::default(), &amount, &used[..1]);
+        let free = RepricedUsage::new(arm("a"), &Price::default(), &sums, &used[..1]);
         assert_eq!((free.least, free.most, free.is_same_model), (0, 0, true));
+    }
+
+    #[test]
+    fn both_costs_are_of_the_same_calls() {
+        let arm = || ModelRef { provider: "p".into(), model: "m".into() };
+        let price = Price { input: 2_000_000, output: 10_000_000, ..Price::default() };
+        let amount = |requests, micro_usd| Amount {
+            requests,
+            input: 100 * requests,
+            output: 10 * requests,
+            micro_usd,
+            ..Amount::default()
+        };
+        let unpriced = amount(3, 0);
+        let sums = UsageSums { amount: amount(4, 300), unpriced, ..UsageSums::default() };
+        let repriced = RepricedUsage::new(arm(), &price, &sums, &[]);
+        assert_eq!((repriced.least, repriced.most, repriced.left_out_calls), (300, 300, 3));
+        let unknown = UsageSums { amount: unpriced, unpriced, ..UsageSums::default() };
+        let repriced = RepricedUsage::new(arm(), &price, &unknown, &[]);
+        assert_eq!((repriced.most, repriced.left_out_calls), (900, 0));
     }
 }

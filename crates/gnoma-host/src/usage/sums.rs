@@ -1,15 +1,15 @@
 //! Sums of calls. Pure.
 
 use gnoma_core::{Price, Usage, ledger::Amount};
-use gnoma_store::CallRow;
+use gnoma_store::{CallRow, NameId};
 
 /// The sums of some calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UsageSums {
     /// Calls, tokens and the known cost, as the ledger sums them up.
     pub amount: Amount,
-    /// Calls that took tokens and whose price is not known. Their cost is not in `amount`.
-    pub unpriced_calls: u64,
+    /// The part of `amount` that calls took whose price is not known. It has no money.
+    pub unpriced: Amount,
     /// Calls of which the ledger has only a day's sum for each model.
     pub unrecorded_calls: u64,
     /// Milliseconds until the first part of the answer, summed over [`timed_calls`](Self::timed_calls).
@@ -31,6 +31,8 @@ pub struct CallDetails {
     pub thinking: u64,
     /// Failed calls after which the turn's next call went to another model.
     pub failovers: u64,
+    /// Calls whose gnoma was killed while they ran. What they took is estimated.
+    pub estimated_calls: u64,
 }
 
 impl UsageSums {
@@ -44,7 +46,13 @@ impl UsageSums {
     #[must_use]
     pub fn cost(&self) -> Option<u64> {
         let micro_usd = self.amount.micro_usd;
-        (self.unpriced_calls == 0 || micro_usd > 0).then_some(micro_usd)
+        (self.unpriced_calls() == 0 || micro_usd > 0).then_some(micro_usd)
+    }
+
+    /// Returns the number of calls that took tokens and whose price is not known.
+    #[must_use]
+    pub fn unpriced_calls(&self) -> u64 {
+        self.unpriced.requests
     }
 
     /// Returns the details; `None` if there are calls and none was recorded one by one.
@@ -72,7 +80,7 @@ impl UsageSums {
         let calls = |is_counted: bool| if is_counted { amount.requests } else { 0 };
         self.add_sums(&Self {
             amount: *amount,
-            unpriced_calls: calls(!is_priced),
+            unpriced: if *is_priced { Amount::default() } else { *amount },
             unrecorded_calls: 0,
             first_part_ms: first_part_ms.unwrap_or(0),
             timed_calls: first_part_ms.is_some().into(),
@@ -81,6 +89,7 @@ impl UsageSums {
                 failed_calls: calls(failure.0 != 0),
                 thinking: *thinking,
                 failovers: 0,
+                estimated_calls: calls(*failure == NameId::PROCESS_DIED),
             },
         });
     }
@@ -88,30 +97,31 @@ impl UsageSums {
     /// Adds what a day's sum has beyond the recorded calls. `price`: the price of the model, if it is known today.
     pub(super) fn add_unrecorded(&mut self, rest: &Amount, price: Option<&Price>) {
         let is_priced = rest.micro_usd > 0 || is_free(rest, price);
-        let unpriced_calls = if is_priced { 0 } else { rest.requests };
+        let unpriced = if is_priced { Amount::default() } else { *rest };
         let unrecorded_calls = rest.requests;
-        self.add_sums(&Self { amount: *rest, unpriced_calls, unrecorded_calls, ..Self::default() });
+        self.add_sums(&Self { amount: *rest, unpriced, unrecorded_calls, ..Self::default() });
     }
 
     /// Adds the sums of other calls, but for their turns: two groups can share one.
     pub(super) fn add_sums(&mut self, other: &Self) {
         let Self {
             amount,
-            unpriced_calls,
+            unpriced,
             unrecorded_calls,
             first_part_ms,
             timed_calls,
-            details: CallDetails { turns: _, failed_calls, thinking, failovers },
+            details: CallDetails { turns: _, failed_calls, thinking, failovers, estimated_calls },
         } = other;
         self.amount.add(amount);
+        self.unpriced.add(unpriced);
         for (sum, value) in [
-            (&mut self.unpriced_calls, unpriced_calls),
             (&mut self.unrecorded_calls, unrecorded_calls),
             (&mut self.first_part_ms, first_part_ms),
             (&mut self.timed_calls, timed_calls),
             (&mut self.details.failed_calls, failed_calls),
             (&mut self.details.thinking, thinking),
             (&mut self.details.failovers, failovers),
+            (&mut self.details.estimated_calls, estimated_calls),
         ] {
             *sum = sum.saturating_add(*value);
         }
@@ -158,7 +168,7 @@ mod tests {
     fn cost_is_unknown_if_a_price_is_missing_and_nothing_else_cost_anything() {
         let sums = |requests, unpriced_calls, micro_usd| UsageSums {
             amount: Amount { requests, micro_usd, ..Amount::default() },
-            unpriced_calls,
+            unpriced: Amount { requests: unpriced_calls, ..Amount::default() },
             ..UsageSums::default()
         };
         assert_eq!(sums(3, 3, 0).cost(), None);
@@ -174,7 +184,7 @@ mod tests {
         let unpriced = |rest: Amount, price: Option<Price>| {
             let mut sums = UsageSums::default();
             sums.add_unrecorded(&rest, price.as_ref());
-            sums.unpriced_calls
+            sums.unpriced_calls()
         };
         let rest = Amount { requests: 2, input: 9, output: 1, ..Amount::default() };
         assert_eq!(unpriced(rest, None), 2);

@@ -88,8 +88,8 @@ async fn settle(ledger: &SqliteLedger, call: &AnyCall) {
     let arm = ModelRef { provider: format!("p{}", call.arm / 2), model: format!("m{}", call.arm) };
     let draws = vec![PoolDraw { pool: "all".into(), limits: Vec::new() }];
     let amount = call.call.amount;
-    let ask =
-        ReservationRequest { at_ms: call.at_ms, arm, amount, draws, origin: origin(call.origin) };
+    let (at_ms, is_priced, origin) = (call.at_ms, call.call.is_priced, origin(call.origin));
+    let ask = ReservationRequest { at_ms, arm, amount, is_priced, draws, origin };
     let Ok(ReservationOutcome::Held(hold)) = ledger.reserve(ask).await else { panic!("no room") };
     ledger.commit(hold, call.at_ms, call.call).await.unwrap();
 }
@@ -101,7 +101,8 @@ async fn report_of(
     begin_ms: Option<i64>,
     zone: &TimeZone,
 ) -> (UsageSums, Vec<UsageRow>, Vec<Total>) {
-    let fold = UsageFold::new(by.to_vec(), begin_ms, LocalDays::new(zone.clone()));
+    let days = LocalDays::new(zone.clone());
+    let fold = UsageFold::new(by.to_vec(), begin_ms, i64::MAX, days);
     let from_ms = begin_ms.unwrap_or(i64::MIN);
     let read = ledger.fold_calls(from_ms, fold, |fold, call| fold.add_call(&call)).await.unwrap();
     let UsageRead { state: mut fold, totals, arms, damaged } = read;

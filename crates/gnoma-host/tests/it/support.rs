@@ -249,8 +249,8 @@ impl World {
             let engine = self.engine(&named, &spec, parts);
             Ok(opened(engine, Watched(self)))
         });
-        let info = Default::default();
-        Ok(PreparedSession { id, info, messages, opening, services })
+        let (info, notes) = Default::default();
+        Ok(PreparedSession { id, info, messages, notes, opening, services })
     }
 }
 
@@ -392,8 +392,8 @@ impl Services for TestServices {
             let opened = opened(engine, ());
             let opening = Box::pin(async { Ok(opened) });
             let services = Arc::new(Self(world));
-            let (info, messages) = Default::default();
-            Ok((spec, PreparedSession { id, info, messages, opening, services }))
+            let (info, messages, notes) = Default::default();
+            Ok((spec, PreparedSession { id, info, messages, notes, opening, services }))
         })
     }
 

@@ -17,7 +17,8 @@ use super::{
     },
     refusal_phrases::{
         ANSWER_LAST, CLEAR, EARLIER, EFFORT, HOLDERS, KEPT, NO_EFFORT, NO_PICTURES, NO_STREAM,
-        NO_THINKING, NO_TOOLS, PART_OF_TOOLS, PICTURES, SYSTEM, TOOL_CHOICE, UNKNOWN,
+        NO_THINKING, NO_TOOLS, PART_OF_TOOLS, PICTURES, PLAIN_CONTENT, SYSTEM, TOOL_CHOICE,
+        UNKNOWN,
     },
     refused_tool::{is_about_schema, refused_tool, tool_limit},
     room::{self, Room},
@@ -181,7 +182,17 @@ impl ReadRefusal<'_> {
     }
 
     fn is_about_pictures(&self) -> bool {
-        self.mentions_any(NO_PICTURES) || refuses_all(&self.text) || self.refuses_any(PICTURES)
+        self.mentions_any(NO_PICTURES)
+            || refuses_all(&self.text)
+            || self.refuses_any(PICTURES)
+            || self.wants_plain_text()
+    }
+
+    /// Reports whether the server takes no lists as the content of a message, as servers of models for text alone do.
+    fn wants_plain_text(&self) -> bool {
+        self.mentions_any(PLAIN_CONTENT)
+            && (self.mentions_any(&["content"])
+                || (self.mentions_any(&["messages"]) && self.mentions_any(&["sequence", "list"])))
     }
 
     /// Returns the pictures to leave out, if some of the request can be the reason.
@@ -432,6 +443,19 @@ mod tests {
             ("reasoning_effort is not supported when 'stream' is set", Some(Adaptation::Effort)),
             ("Qwen/Qwen3-8B is not a multimodal model", Some(Adaptation::Pictures)),
             ("unknown variant `image_url`, expected `text`", Some(Adaptation::Pictures)),
+            ("messages[2].content must be a string", Some(Adaptation::Pictures)),
+            (
+                "'messages.2' : for 'role:user' the following must be satisfied[('messages.2.content' : value must be \
+                 a string)]",
+                Some(Adaptation::Pictures),
+            ),
+            (
+                "Failed to deserialize the JSON body into the target type: messages[2]: invalid type: sequence, \
+                 expected a string at line 1 column 9000",
+                Some(Adaptation::Pictures),
+            ),
+            ("body.messages.2.content: Input should be a valid string", Some(Adaptation::Pictures)),
+            ("messages.2.tool_call_id: Input should be a valid string", None),
             (
                 "The last message of deepseek-reasoner must be a user message",
                 Some(Adaptation::AnswerLast),

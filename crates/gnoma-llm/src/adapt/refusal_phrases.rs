@@ -86,6 +86,14 @@ pub(super) const NO_PICTURES: &[&str] = &[
     "image exceeds",
     "unsupported image",
 ];
+/// That the content of a message is taken as a plain text only, and not as a list, in which pictures stand.
+pub(super) const PLAIN_CONTENT: &[&str] = &[
+    "must be a string",
+    "expected a string",
+    "expected string",
+    "should be a valid string",
+    "str type expected",
+];
 /// What is thought must come back; it did not, or not as it was.
 pub(super) const NO_THINKING: &[&str] =
     &["expected `thinking`", "must start with a thinking block"];

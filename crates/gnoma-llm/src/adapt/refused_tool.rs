@@ -66,9 +66,6 @@ pub(super) fn refused_tool(
     if tools.len() < 2 || !is_about_part || says(&CONVERSATION) {
         return None;
     }
-    if let Some(number) = all.iter().find_map(|text| number_in_list(text)) {
-        return tools.get(number).map(|tool| tool.name.clone());
-    }
     let is_named = |tool: &&Arc<ToolSpec>| {
         let name = tool.name.to_ascii_lowercase();
         // The names of built-in tools are words that mean other things too.
@@ -82,7 +79,14 @@ pub(super) fn refused_tool(
             }
         })
     };
-    tools.iter().find(is_named).map(|tool| tool.name.clone())
+    // A gateway may have sorted the tools or added some, so a name counts more than a number, and a number that
+    // leads to a built-in tool is another list's.
+    let is_foreign = |tool: &&Arc<ToolSpec>| tool.name.contains("__");
+    let numbered = || {
+        let number = all.iter().find_map(|text| number_in_list(text))?;
+        tools.get(number).filter(is_foreign)
+    };
+    tools.iter().find(is_named).or_else(numbered).map(|tool| tool.name.clone())
 }
 
 /// Reports whether `text`, in small letters, is about the schema of a tool, and does not say of which. `has_form`
@@ -222,6 +226,12 @@ mod tests {
             ("messages.1.content.0.tool_use.name: mcp__s__odd has no schema", None, None),
             ("tools, 1 of them with a schema, were sent", None, None),
             ("tools.9.custom.input_schema.type: field required", None, None),
+            ("tools.0.custom.input_schema.type: field required", None, None),
+            (
+                "invalid schema for function 'mcp__t__other': array schema missing items",
+                Some("tools[1].parameters"),
+                Some("mcp__t__other"),
+            ),
             ("invalid schema for function 'gone'", None, None),
             ("tools are not supported", None, None),
             ("messages.1.content.0: schema", None, None),

@@ -244,7 +244,8 @@ impl AnthropicDecoder {
         }
     }
 
-    /// Later counts replace earlier ones; what a record leaves out stays as it was.
+    /// Later counts replace earlier ones; what a record leaves out, or counts as 0, stays as it was: some proxies end
+    /// a stream with zeros.
     fn record_usage(&mut self, tokens: Option<Tokens>, out: &mut Events) {
         let Some(tokens) = tokens else { return };
         let thinking = tokens.output_tokens_details.unwrap_or_default();
@@ -255,7 +256,7 @@ impl AnthropicDecoder {
             (&mut self.usage.cache_write, tokens.cache_creation_input_tokens),
             (&mut self.usage.reasoning, thinking.thinking_tokens),
         ] {
-            *part = count.0.unwrap_or(*part);
+            *part = count.0.filter(|count| *count > 0).unwrap_or(*part);
         }
         out.push_back(StreamEvent::Usage(self.usage));
     }
@@ -454,6 +455,9 @@ mod tests {
         assert_eq!(parts, (10, 5, 0, 7));
         let grown = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":30,"output_tokens":8}}"#;
         assert_eq!(read(&[START, grown, STOP]).usage.unwrap().input, 30);
+        let zeros = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":8}}"#;
+        let usage = read(&[START, zeros, STOP]).usage.unwrap();
+        assert_eq!((usage.input, usage.cache_read, usage.output), (10, 5, 8));
     }
 
     #[test]

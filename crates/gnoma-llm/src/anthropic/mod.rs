@@ -46,14 +46,16 @@ impl Dialect for Anthropic {
     fn request_headers(&self) -> Headers {
         let plain = |value: &str| Secret::new(value.to_owned());
         let mut headers = vec![("anthropic-version", plain("2023-06-01"))];
-        match &self.profile.key {
-            Some(key) if key.expose().starts_with(SIGNED_IN_KEY) => {
-                let bearer = Secret::new(format!("Bearer {}", key.expose()));
-                headers.push(("authorization", bearer));
+        if let Some(key) = &self.profile.key {
+            let is_signed_in = key.expose().starts_with(SIGNED_IN_KEY);
+            headers.push(if is_signed_in || self.profile.has_bearer_key {
+                ("authorization", Secret::new(format!("Bearer {}", key.expose())))
+            } else {
+                ("x-api-key", key.clone())
+            });
+            if is_signed_in {
                 headers.push(("anthropic-beta", plain("oauth-2025-04-20")));
             }
-            Some(key) => headers.push(("x-api-key", key.clone())),
-            None => (),
         }
         headers
     }
@@ -109,8 +111,13 @@ mod tests {
     use crate::Protocol;
 
     fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
+        headers_of(key, false)
+    }
+
+    fn headers_of(key: Option<&str>, has_bearer_key: bool) -> Vec<(&'static str, String)> {
         let mut profile = Profile::new("anthropic", Protocol::Anthropic, "http://x");
         profile.key = key.map(|key| Secret::new(key.to_owned()));
+        profile.has_bearer_key = has_bearer_key;
         let headers = Anthropic::new(Arc::new(profile)).request_headers();
         headers.into_iter().map(|(name, value)| (name, value.expose().clone())).collect()
     }
@@ -125,6 +132,8 @@ mod tests {
         assert!(has(&signed_in, "authorization", "Bearer sk-ant-oat-1"));
         assert!(!signed_in.iter().any(|(name, _)| *name == "x-api-key"));
         assert_eq!(headers(None).len(), 1);
+        let gateway = headers_of(Some("x"), true);
+        assert!(has(&gateway, "authorization", "Bearer x") && gateway.len() == 2, "{gateway:?}");
     }
 
     #[test]

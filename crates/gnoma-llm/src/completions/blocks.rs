@@ -9,7 +9,7 @@ use gnoma_core::{StopReason, StreamEvent, stream::Slot};
 
 use super::{
     content_text::ContentText,
-    wire::{CallPiece, ContentPart, ExtraContent, Snippet, read_or_default},
+    wire::{CallPiece, ContentPart, ExtraContent, FunctionPiece, Snippet, read_or_default},
 };
 use crate::{
     dialect::{Events, push_signature},
@@ -32,6 +32,8 @@ struct OpenCall {
     id: String,
     /// The name of the tool on the wire.
     name: String,
+    /// False while the name may go on in the next piece.
+    is_announced: bool,
 }
 
 /// Numbers the blocks of an answer in order of appearance, and tells of them.
@@ -108,9 +110,14 @@ impl Blocks {
             ContentText::Text(text) => self.push_text(text, out),
             ContentText::Parts(parts) => {
                 for part in parts {
+                    let is_thought = part.is_thought();
                     self.push_thoughts(part.thinking, out);
                     self.push_thoughts(read_or_default(part.summary), out);
-                    self.push_text(part.text, out);
+                    if is_thought {
+                        self.push_thinking(part.text, out);
+                    } else {
+                        self.push_text(part.text, out);
+                    }
                     self.push_refusal(part.refusal, out);
                 }
             }
@@ -139,31 +146,67 @@ impl Blocks {
 
     /// A call or a piece of one.
     pub(crate) fn push_call(&mut self, piece: CallPiece<'_>, out: &mut Events) {
-        let function = piece.function.unwrap_or_else(|| read_or_default(piece.custom));
+        let function = match (piece.function, piece.custom) {
+            (Some(function), _) => function,
+            (None, Some(custom)) => read_or_default(Some(custom)),
+            (None, None) => FunctionPiece::new(piece.name, piece.arguments),
+        };
         let fragment = function.arguments_text();
         let (id, name) = (piece.id.as_str(), function.name.as_str());
-        let known = self.call_of(piece.index.0, id, name);
+        let known = self.extend_name(piece.index.0, id, name);
+        let known = known.or_else(|| self.call_of(piece.index.0, id, name));
         if known.is_none() && name.is_empty() && fragment.is_empty() {
             return;
         }
         let slot = known.unwrap_or_else(|| self.start_call(piece.index.0, id, name, out));
+        let extra: ExtraContent<'_> = read_or_default(piece.extra_content);
+        let signature = extra.google.thought_signature;
+        if !fragment.is_empty() || !signature.is_empty() {
+            self.announce_call(out);
+        }
         if !fragment.is_empty() {
             let fragment = fragment.into_owned();
             out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
         }
-        let extra: ExtraContent<'_> = read_or_default(piece.extra_content);
-        push_signature(slot, extra.google.thought_signature, out);
+        push_signature(slot, signature, out);
     }
 
     fn start_call(&mut self, index: Option<u64>, id: &str, name: &str, out: &mut Events) -> Slot {
+        self.announce_call(out);
         let slot = self.new_slot();
-        out.push_back(StreamEvent::ToolCallStart {
-            slot,
-            id: id.to_owned(),
-            name: self.names.tool_name(name).to_owned(),
-        });
-        self.calls.push(OpenCall { slot, index, id: id.to_owned(), name: name.to_owned() });
+        let (id, name) = (id.to_owned(), name.to_owned());
+        let is_cut = self.names.begins_tool(&name);
+        self.calls.push(OpenCall { slot, index, id, name, is_announced: false });
+        if !is_cut {
+            self.announce_call(out);
+        }
         slot
+    }
+
+    /// Tells of the last call, if that was put off because its name might go on.
+    fn announce_call(&mut self, out: &mut Events) {
+        if let Some(call) = self.calls.last_mut()
+            && !std::mem::replace(&mut call.is_announced, true)
+        {
+            out.push_back(StreamEvent::ToolCallStart {
+                slot: call.slot,
+                id: call.id.clone(),
+                name: self.names.tool_name(&call.name).to_owned(),
+            });
+        }
+    }
+
+    /// Adds `name` to the name of the last call, if a tool is named so: some servers cut names, too.
+    fn extend_name(&mut self, index: Option<u64>, id: &str, name: &str) -> Option<Slot> {
+        let call = self.calls.last_mut().filter(|call| !call.is_announced)?;
+        let whole = format!("{}{name}", call.name);
+        let is_same = call.index == index && (id.is_empty() || call.id == id);
+        let is_tool = self.names.has_tool(&whole) || self.names.begins_tool(&whole);
+        if name.is_empty() || !is_same || !is_tool {
+            return None;
+        }
+        call.name = whole;
+        Some(call.slot)
     }
 
     /// The call that a piece continues. The index alone does not tell: some servers leave it out or
@@ -188,7 +231,8 @@ impl Blocks {
 
     /// Says that the calls are complete. Pieces of several calls may come in turns, so none is
     /// before the end.
-    pub(crate) fn finish_calls(&self, out: &mut Events) {
+    pub(crate) fn finish_calls(&mut self, out: &mut Events) {
+        self.announce_call(out);
         let done = |call: &OpenCall| StreamEvent::ToolCallDone { slot: call.slot };
         out.extend(self.calls.iter().map(done));
     }

@@ -78,12 +78,14 @@ impl<F: Flavour> CompletionsDecoder<F> {
     }
 
     fn record_usage(&mut self, chunk: &Chunk<'_>, out: &mut Events) {
-        let own: Option<UsageReport> = read_or_default(chunk.usage);
         let groq: GroqExtras = read_or_default(chunk.x_groq);
-        for report in [own, groq.usage].into_iter().flatten() {
-            if self.tally.merge_report(&report) {
-                out.push_back(StreamEvent::Usage(self.tally.usage()));
-            }
+        self.merge_usage(read_or_default(chunk.usage), out);
+        self.merge_usage(groq.usage, out);
+    }
+
+    fn merge_usage(&mut self, report: Option<UsageReport>, out: &mut Events) {
+        if report.is_some_and(|report| self.tally.merge_report(&report)) {
+            out.push_back(StreamEvent::Usage(self.tally.usage()));
         }
     }
 
@@ -93,6 +95,7 @@ impl<F: Flavour> CompletionsDecoder<F> {
         whole: bool,
         out: &mut Events,
     ) -> serde_json::Result<()> {
+        self.merge_usage(read_or_default(choice.usage), out);
         let (first, second) =
             if whole { (choice.message, choice.delta) } else { (choice.delta, choice.message) };
         if let Some(said) = first.or(second) {
@@ -264,6 +267,16 @@ pub(crate) mod tests {
             ],
             false,
         );
+        let (in_choice, _) = read(
+            Plain,
+            &[
+                r#"{"id":"a1","model":"m","choices":[{"delta":{"content":"Hello"}}]}"#,
+                &format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"stop",{usage}}}]}}"#),
+                "[DONE]",
+            ],
+            false,
+        );
+        assert_eq!(in_choice, streamed, "Moonshot's place of the counts");
         let (whole, error) = read(
             Plain,
             &[&format!(
@@ -344,6 +357,43 @@ pub(crate) mod tests {
             calls(&response),
             [("a", "f", r#"{"x": 1}"#), ("b", "f", "{}"), ("c", "f", "{}")]
         );
+    }
+
+    #[test]
+    fn calls_in_odd_shapes_are_calls() {
+        for call in [
+            r#"{"tool_calls":{"id":"a","function":{"name":"f","arguments":"{}"}}}"#,
+            r#"{"tool_calls":[{"id":"a","type":"function","name":"f","arguments":"{}"}]}"#,
+        ] {
+            assert_eq!(calls(&stream(Plain, &[call], "tool_calls")), [("a", "f", "{}")], "{call}");
+        }
+    }
+
+    #[test]
+    fn name_in_pieces_is_put_together() {
+        let tools = testing::tools();
+        let profile = Arc::new(Profile::new("test", Protocol::OpenAi, ""));
+        let names = Arc::new(NameMap::new(&tools));
+        let mut decoder = CompletionsDecoder::new(profile, names, Plain);
+        let call = |id: &str, name: &str, arguments: &str| {
+            format!(
+                r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":0,"id":"{id}","function":{{"name":"{name}","arguments":"{arguments}"}}}}]}}}}]}}"#
+            )
+        };
+        let records = [call("a", "fs_", ""), call("", "read", "{}")];
+        let records = [&*records[0], &*records[1], "[DONE]"];
+        let (response, error) = testing::read(&mut decoder, &records, false);
+        assert_eq!(error, None);
+        assert_eq!(calls(&response), [("a", "fs.read", "{}")]);
+    }
+
+    #[test]
+    fn reasoning_in_a_list_of_parts_is_no_text() {
+        let part =
+            r#"{"content":[{"type":"reasoning","text":"because"},{"type":"text","text":"4"}]}"#;
+        let response = stream(Plain, &[part], "stop");
+        assert!(matches!(&response.content[0], Content::Thinking(it) if it.text == "because"));
+        assert_eq!(response.content[1], Content::from_text("4"));
     }
 
     #[test]

@@ -22,8 +22,8 @@ impl UsageTotals {
         let before = *self;
         let prompt = report.prompt_tokens_details.as_ref();
         let answer = report.completion_tokens_details.as_ref();
-        replace_known(&mut self.prompt, &[report.prompt_tokens]);
-        replace_known(&mut self.completion, &[report.completion_tokens]);
+        replace_known(&mut self.prompt, &[report.prompt_tokens, report.input_tokens]);
+        replace_known(&mut self.completion, &[report.completion_tokens, report.output_tokens]);
         replace_known(&mut self.total, &[report.total_tokens]);
         let cached = [
             prompt.map_or(Count(None), |details| details.cached_tokens),
@@ -81,10 +81,12 @@ impl UsageTotals {
     }
 }
 
-/// The first of `reported` that is there replaces what was known.
+/// The first of `reported` that is there replaces what was known. A 0 replaces nothing: some servers end a stream
+/// with a record of zeros.
 fn replace_known(known: &mut Option<u64>, reported: &[Count]) {
-    let new = reported.iter().find_map(|count| count.0);
-    *known = new.or(*known);
+    let new = reported.iter().find_map(|count| count.0.filter(|count| *count > 0));
+    let is_told = reported.iter().any(|count| count.0.is_some());
+    *known = new.or(*known).or(is_told.then_some(0));
 }
 
 #[cfg(test)]
@@ -130,6 +132,16 @@ mod tests {
             r#"{"completion_tokens":4}"#,
         ]);
         assert_eq!((told.input, told.output, told.reasoning), (9, 4, 2));
+    }
+
+    #[test]
+    fn zeros_at_the_end_erase_no_count() {
+        let zeros = r#"{"prompt_tokens":0,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}"#;
+        let told = r#"{"input_tokens":9,"output_tokens":3,"prompt_cache_hit_tokens":4}"#;
+        let usage = usage(&[told, zeros]);
+        assert_eq!((usage.input, usage.output, usage.cache_read), (5, 3, 4));
+        let mut tally = UsageTotals::default();
+        assert!(tally.merge_report(&serde_json::from_str(zeros).unwrap()));
     }
 
     #[test]

@@ -71,11 +71,16 @@ pub(crate) struct ChatChoice<'a> {
     pub(crate) message: Raw<'a>,
     #[serde(borrow, default)]
     pub(crate) finish_reason: Text<'a>,
+    /// The token counts where Moonshot streams them, as a [`UsageReport`].
+    #[serde(borrow)]
+    pub(crate) usage: Raw<'a>,
 }
 
 /// A part of a content list. Parts of other types (references, images, audio) hold none of these.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ContentPart<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(crate) kind: Text<'a>,
     #[serde(borrow, default)]
     pub(crate) text: Text<'a>,
     /// The thinking chunk of Mistral.
@@ -86,6 +91,13 @@ pub(crate) struct ContentPart<'a> {
     pub(crate) summary: Raw<'a>,
     #[serde(borrow, default)]
     pub(crate) refusal: Text<'a>,
+}
+
+impl ContentPart<'_> {
+    /// Reports whether the text of the part is reasoning.
+    pub(crate) fn is_thought(&self) -> bool {
+        ["reasoning", "thinking"].iter().any(|word| self.kind.as_str().contains(word))
+    }
 }
 
 /// A piece of text within a part.
@@ -107,6 +119,12 @@ pub(crate) struct CallPiece<'a> {
     /// OpenAI's free-form tools: a [`FunctionPiece`].
     #[serde(borrow)]
     pub(crate) custom: Raw<'a>,
+    /// The name of the function, from servers that send no `function`.
+    #[serde(borrow)]
+    pub(crate) name: Text<'a>,
+    /// The arguments, from such servers.
+    #[serde(borrow)]
+    pub(crate) arguments: Raw<'a>,
     /// The additions by Google, as [`ExtraContent`].
     #[serde(borrow)]
     pub(crate) extra_content: Raw<'a>,
@@ -124,7 +142,12 @@ pub(crate) struct FunctionPiece<'a> {
     input: Raw<'a>,
 }
 
-impl FunctionPiece<'_> {
+impl<'a> FunctionPiece<'a> {
+    /// A function whose parts stand in the call itself.
+    pub(crate) fn new(name: Text<'a>, arguments: Raw<'a>) -> Self {
+        Self { name, arguments, input: None }
+    }
+
     /// The text of the arguments.
     pub(crate) fn arguments_text(&self) -> Cow<'_, str> {
         self.arguments.or(self.input).map_or(Cow::Borrowed(""), text_of)
@@ -159,6 +182,10 @@ pub(crate) struct GroqExtras {
 pub(crate) struct UsageReport {
     pub(crate) prompt_tokens: Count,
     pub(crate) completion_tokens: Count,
+    /// The tokens of the prompt, as servers with the names of other wires report them.
+    pub(crate) input_tokens: Count,
+    /// The tokens of the answer, as such servers report them.
+    pub(crate) output_tokens: Count,
     pub(crate) total_tokens: Count,
     pub(crate) prompt_tokens_details: Option<PromptDetails>,
     pub(crate) completion_tokens_details: Option<CompletionDetails>,

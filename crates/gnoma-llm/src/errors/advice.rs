@@ -82,7 +82,12 @@ pub(super) fn of_redirect(profile: &Profile, location: &str) -> Option<String> {
     let end = ASKED.iter().filter_map(|asked| location.find(asked)).min();
     let base = end.and_then(|end| location.get(..end)).filter(|base| base.contains("://"));
     let check = profile.describe_address();
+    let is_same = location.strip_prefix(url.as_str()) == Some(profile.request_path());
     Some(match base {
+        Some(_) if is_same => format!(
+            "The server sends each request back to its own address, as a login or a proxy before it does that is set \
+             up wrong. Give the address behind it in {place}."
+        ),
         Some(base) if base == url => format!(
             "The server sends its own requests elsewhere, to `{location}`: a proxy or the framework before it rewrites \
              paths. Give the address behind it in {place}, or let it take {}.",

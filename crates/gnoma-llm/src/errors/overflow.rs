@@ -167,6 +167,7 @@ mod tests {
             "total message token length exceed model limit",
             "exceeds the maximum number of tokens allowed",
             "Max context exceeded",
+            "the max input characters is 24000",
             "입력 텍스트가 너무 깁니다",
             "コンテキストウィンドウを超えました",
             "请求内容过长",

@@ -155,6 +155,7 @@ pub(super) const MEASURES: &[&str] = &[
     "超长",
     "超長",
     "max context",
+    "max input",
     "context exceed",
     "context overflow",
     "context is full",

@@ -349,6 +349,16 @@ fn a_wait_in_the_message_counts_where_no_header_tells() {
 }
 
 #[test]
+fn the_hint_of_a_rate_limit_names_the_wait_that_was_asked_for() {
+    let profile = Profile::new("p", Protocol::OpenAi, "http://x");
+    let wait = Some(Duration::from_secs(100_000));
+    let error = from_status(&profile, 429, wait, b"");
+    assert_eq!(error.retry_after, Some(MAX_RETRY_AFTER), "no more is believed");
+    assert!(error.message.contains("it asks for a wait of 27h 46m"), "{error:?}");
+    assert!(error.hint.as_deref().unwrap().starts_with("Retry in 27h 46m"), "{error:?}");
+}
+
+#[test]
 fn a_key_that_the_server_quotes_is_not_passed_on() {
     let mut profile = Profile::new("p", Protocol::OpenAi, "http://x");
     profile.key = Some(gnoma_core::Secret::new("sk-work-1234".to_owned()));
@@ -529,7 +539,9 @@ fn a_redirect_says_which_address_to_set() {
     assert!(moved.contains("to `http://y/v1`"), "{moved}");
     assert!(!hint(Some("/elsewhere")).contains("log in"));
     let nowhere = redirect_error(&profile, 303, None);
-    assert!(nowhere.message.contains("redirects to another address"), "{nowhere:?}");
+    assert!(nowhere.message.contains("and names none"), "{nowhere:?}");
+    let back = redirect_error(&profile, 307, Some("http://x/v1/chat/completions")).hint.unwrap();
+    assert!(back.starts_with("The server sends each request back to its own address"), "{back}");
 }
 
 #[test]

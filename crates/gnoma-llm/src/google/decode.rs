@@ -397,6 +397,16 @@ mod tests {
     }
 
     #[test]
+    fn names_with_underscores_are_read() {
+        let record = r#"{"candidates":[{"content":{"parts":[{"function_call":{"name":"bash","arguments":{"command":"ls"}},
+            "thought_signature":"U0lH"}]},"finish_reason":"STOP"}],"usage_metadata":{"promptTokenCount":3}}"#;
+        let response = read_all(&[record]).unwrap();
+        assert_eq!(response.content, [call("call_0", "bash", r#"{"command":"ls"}"#, Some("U0lH"))]);
+        assert_eq!(response.stop, Some(StopReason::ToolUse));
+        assert_eq!(response.usage.map(|usage| usage.input), Some(3));
+    }
+
+    #[test]
     fn pieces_of_one_kind_are_one_block() {
         let response = read(&[
             r#"{"text":"I wo","thought":true}"#,

@@ -103,10 +103,14 @@ fn encode_parts<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<GooglePart<'
     let own = cx.is_own_message(message);
     let mut stand_in =
         (!own && model::is_third_generation(&cx.target.model)).then_some(STAND_IN_SIGNATURE);
+    // White space that a model writes before a call says nothing.
+    let is_blank =
+        |text: &str| message.role() == Role::Assistant && text.chars().all(char::is_whitespace);
     let part = |content: &'a Content| match content {
         Content::Text(text) => {
             let signature = text.signature.as_deref().filter(|_| own);
-            text_part(&text.text, false, signature)
+            let is_said = signature.is_some() || !is_blank(&text.text);
+            text_part(&text.text, false, signature).filter(|_| is_said)
         }
         Content::Image(image) => Some(self::image_part(image)),
         Content::Thinking(thinking) if own => {
@@ -253,6 +257,17 @@ mod tests {
                 {"functionCall":{"id":"x9","name":"fs_read","args":{"path":"a"}}},
             ]})
         );
+    }
+
+    #[test]
+    fn white_space_before_a_call_stays_at_home() {
+        let call = Content::ToolCall(called("x9", None));
+        let answer = vec![Content::from_text("\n\n"), call];
+        let own = Message::assistant(answer, Some(gemini("gemini-2.5-pro")), None).unwrap();
+        let parts = &sent(&own, "gemini-2.5-pro").unwrap()["parts"];
+        assert_eq!(parts.as_array().unwrap().len(), 1, "{parts}");
+        let asked = Message::user_text(" ");
+        assert_eq!(sent(&asked, "gemini-2.5-pro").unwrap()["parts"][0]["text"], " ");
     }
 
     #[test]

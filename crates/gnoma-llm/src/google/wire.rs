@@ -159,7 +159,8 @@ pub(super) enum FunctionOutcome {
     Error(String),
 }
 
-// What is read. A whole answer and a chunk of a stream have the same shape.
+// What is read. A whole answer and a chunk of a stream have the same shape. Proxies write some names as the schema of the
+// protocol has them, with underscores.
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -168,6 +169,7 @@ pub(super) struct Chunk<'a> {
     pub candidates: SmallList<GoogleCandidate<'a>>,
     #[serde(borrow)]
     pub prompt_feedback: Option<PromptFeedback<'a>>,
+    #[serde(alias = "usage_metadata")]
     pub usage_metadata: Option<Tokens>,
     #[serde(borrow)]
     pub model_version: Text<'a>,
@@ -182,7 +184,7 @@ pub(super) struct GoogleCandidate<'a> {
     pub index: Count,
     #[serde(borrow)]
     pub content: Option<GoogleContent<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "finish_reason")]
     pub finish_reason: Text<'a>,
     #[serde(borrow)]
     pub finish_message: Text<'a>,
@@ -201,9 +203,9 @@ pub(super) struct ReadPart<'a> {
     #[serde(borrow)]
     pub text: Option<Text<'a>>,
     pub thought: Option<bool>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "thought_signature")]
     pub thought_signature: Text<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "function_call")]
     pub function_call: Option<ReadCall<'a>>,
 }
 
@@ -214,7 +216,7 @@ pub(super) struct ReadCall<'a> {
     pub id: Text<'a>,
     #[serde(borrow)]
     pub name: Text<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "arguments")]
     pub args: Option<&'a RawValue>,
     #[serde(borrow)]
     pub partial_args: Option<Vec<PartialArgument<'a>>>,

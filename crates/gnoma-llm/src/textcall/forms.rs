@@ -5,19 +5,26 @@
 //! | a fenced block, marked `json`, `tool_call` or not at all | most small models |
 //! | `<tool_call>{…}</tool_call>`, often without its end | Hermes, Qwen |
 //! | `<tools>{…}</tools>`, the tag of their list of tools | Qwen, when small |
+//! | `{…}` behind the token `python_tag` or `tool_call`, or in `<TOOLCALL>` | Llama, Granite, Nemotron |
 //! | `<function=NAME>{…}</function>`, or with `<parameter=KEY>` inside | Llama, Qwen Coder |
+//! | `<invoke name="NAME">` with `<parameter name="KEY">` inside | MiniMax, and models that learnt from Claude |
+//! | `<tool_call>NAME`, then `<arg_key>KEY</arg_key><arg_value>…</arg_value>` | GLM |
+//! | tokens around `NAME` and `{…}`, see [`NAMED`] | Kimi, DeepSeek, gpt-oss |
 //! | `[TOOL_CALLS][{…}]` or `[TOOL_CALLS]NAME[ARGS]{…}` | Mistral |
-//! | an object or a list on lines of its own, at the end of the answer | most small models |
+//! | an object or a list on lines of its own | most small models |
 //!
-//! A form only counts if every name in it is a tool on offer; anything else is text.
+//! A form only counts if every name in it is a tool on offer, and if the model does not go on in words (see
+//! [`Offer::match_to_end`]); anything else is text. A token of a chat template at the end, such as `<|im_end|>`, stands
+//! for nothing.
 
 use super::{
+    markup::{
+        CallMarkup, GLM, MARKUPS, MAX_NAME_BYTES, Parameters, find_markup, may_become,
+        parse_parameters, strip_mark, without_ends,
+    },
     offer::{Offer, TextCall},
     scan,
 };
-
-/// Longest name in `<function=NAME>` and `[TOOL_CALLS]NAME`, and longest mark on a fence.
-const MAX_NAME_BYTES: usize = 128;
 
 /// Marks of a fence that may hold calls, and whether they say that it does.
 const FENCES: [(&str, bool); 10] = [
@@ -33,15 +40,34 @@ const FENCES: [(&str, bool); 10] = [
     ("functions", true),
 ];
 const FENCE: &str = "```";
-const TAGS: [(&str, &str); 3] = [
+/// Marks before calls, and the mark behind them.
+static TAGS: [(&str, &str); 8] = [
     ("<tool_call>", "</tool_call>"),
     ("<function_call>", "</function_call>"),
+    ("<function_calls>", "</function_calls>"),
+    ("<minimax:tool_call>", "</minimax:tool_call>"),
     ("<tools>", "</tools>"),
+    ("<TOOLCALL>", "</TOOLCALL>"),
+    ("<|python_tag|>", "<|eom_id|>"),
+    ("<|tool_call|>", "<|end_of_text|>"),
 ];
-const FUNCTION: &str = "<function=";
-const FUNCTION_END: &str = "</function>";
-const PARAMETER: &str = "<parameter=";
-const PARAMETER_END: &str = "</parameter>";
+/// Tokens before a head that names the tool; the arguments follow it as an object. Such are
+/// `<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{…}` (Kimi), `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}`
+/// (DeepSeek) and `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}` (gpt-oss).
+const NAMED: [&str; 6] = [
+    "<|tool_calls_section_begin|>",
+    "<|tool_call_begin|>",
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁call▁begin｜>",
+    "<|channel|>",
+    "<|start|>assistant",
+];
+/// The ends of such a head.
+const HEAD_ENDS: [&str; 4] = ["|>", "｜>", "```json", FENCE];
+/// Longest head of a named call.
+const MAX_HEAD_BYTES: usize = 256;
+/// The ends of a turn in templates whose tokens look like elements. They count on a line of their own only.
+const PLAIN_TOKENS: [&str; 2] = ["</s>", "<end_of_turn>"];
 const MISTRAL: &str = "[TOOL_CALLS]";
 const MISTRAL_ARGUMENTS: &str = "[ARGS]";
 
@@ -52,7 +78,7 @@ pub(super) enum FormMatch {
     Text,
     /// The beginning may become calls: more text must be seen.
     Open,
-    /// Calls, and how many bytes they take.
+    /// Calls, and how many bytes they take; no calls where a token of a template stands.
     Calls(usize, Vec<TextCall>),
 }
 
@@ -62,16 +88,52 @@ pub(super) struct CallText<'a> {
     pub(super) text: &'a str,
     /// True if only white space stands before the text on its line.
     pub(super) on_own_line: bool,
+    /// True if the answer has no words before the text.
+    pub(super) opens_answer: bool,
     /// No more text will come.
     pub(super) ended: bool,
 }
 
 impl Offer {
-    /// Judges what `candidate` starts with.
-    pub(super) fn match_form(&self, candidate: CallText<'_>) -> FormMatch {
-        let CallText { text, on_own_line, ended } = candidate;
+    /// Judges what `candidate` starts with and all that follows it. Words behind a call show that the model was only
+    /// talking about it, unless the call opens the answer in a form of its own: then they stand on lines of their own
+    /// and are a result that a small model invents.
+    pub(super) fn match_to_end(&self, candidate: CallText<'_>) -> FormMatch {
+        let ended = candidate.ended;
+        let mut calls = Vec::new();
+        let mut next = candidate;
+        let (mut is_meant, mut is_apart) = (candidate.opens_answer, false);
+        loop {
+            match self.match_form(next) {
+                FormMatch::Calls(length, found) => {
+                    is_meant &= is_marked(next.text);
+                    let is_token = found.is_empty();
+                    calls.extend(found);
+                    let behind = next.text.get(length..).unwrap_or_default();
+                    let is_call = !calls.is_empty();
+                    let text = if is_call { skip_closers(behind) } else { behind.trim_start() };
+                    let before = next.text.strip_suffix(text).unwrap_or_default();
+                    let space = before.get(before.trim_end().len()..).unwrap_or_default();
+                    is_apart = is_token || space.contains('\n');
+                    next = CallText { text, on_own_line: true, ..next };
+                }
+                FormMatch::Open if !calls.is_empty() => break,
+                FormMatch::Text if !calls.is_empty() && is_meant && is_apart => break,
+                verdict => return verdict,
+            }
+            let may_close = || closers().any(|closer| closer.starts_with(next.text));
+            if next.text.is_empty() || (!ended && may_close()) {
+                break;
+            }
+        }
+        FormMatch::Calls(candidate.text.len() - next.text.len(), calls)
+    }
+
+    /// Judges what `candidate` starts with, whatever follows.
+    fn match_form(&self, candidate: CallText<'_>) -> FormMatch {
+        let CallText { text, on_own_line, ended, .. } = candidate;
         let verdict = match text.bytes().next() {
-            Some(b'<') => self.match_tagged(text, ended),
+            Some(b'<') => self.match_tagged(text, on_own_line, ended),
             Some(b'[') if may_become(text, MISTRAL) => self.match_mistral(text, ended),
             Some(b'{' | b'[') if on_own_line => self.match_bare(text, ended),
             Some(b'`') if on_own_line => self.match_fenced(text, ended),
@@ -83,19 +145,63 @@ impl Offer {
         }
     }
 
-    fn match_tagged(&self, text: &str, ended: bool) -> FormMatch {
-        if may_become(text, FUNCTION) {
-            return self.match_function(text, ended);
+    fn match_tagged(&self, text: &str, on_own_line: bool, ended: bool) -> FormMatch {
+        if let Some(markup) = find_markup(text) {
+            return self.match_markup(markup, text, TAGS[0].1, ended);
         }
-        let Some((tag, end)) = TAGS.into_iter().find(|(tag, _)| may_become(text, tag)) else {
+        if let Some((tag, end)) = TAGS.into_iter().find(|(tag, _)| may_become(text, tag)) {
+            let body = strip_mark(text, tag);
+            let verdict = match find_markup(body) {
+                Some(markup) => self.match_markup(markup, body, end, ended),
+                None if body.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
+                    self.match_markup(&GLM, body, end, ended)
+                }
+                None => self.match_values(body, true, ended, &[end]),
+            };
+            return shift_match(verdict, text.len() - body.len());
+        }
+        if let Some(mark) = NAMED.into_iter().find(|mark| may_become(text, mark)) {
+            return self.match_named(text, mark, ended);
+        }
+        let mut plain = PLAIN_TOKENS.into_iter().filter(|_| on_own_line);
+        match plain.find(|token| may_become(text, token)) {
+            Some(token) if text.starts_with(token) => FormMatch::Calls(token.len(), Vec::new()),
+            Some(_) => FormMatch::Open,
+            None => match_token(text),
+        }
+    }
+
+    /// A head that names the tool, and the arguments as an object.
+    fn match_named(&self, text: &str, mark: &str, ended: bool) -> FormMatch {
+        let body = strip_mark(text, mark);
+        let Some(start) = body.find('{') else {
+            return open_if(body.len() <= MAX_HEAD_BYTES);
+        };
+        let (head, value) = body.split_at(start);
+        let is_whole = HEAD_ENDS.iter().any(|end| head.trim_end().ends_with(*end));
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let is_tool = |word: &&str| self.names.has_tool(self.names.tool_name(word));
+        // Thoughts may stand before the name, and name other tools.
+        let mut words = head.rsplit(|c: char| !is_part(c));
+        let name = words.find(is_tool).filter(|_| is_whole && head.len() <= MAX_HEAD_BYTES);
+        let Some(name) = name else {
             return FormMatch::Text;
         };
-        let body = strip_mark(text, tag);
-        if may_become(body, FUNCTION) {
-            return shift_match(self.match_function(body, ended), text.len() - body.len());
+        let length = match scan::end_of(value) {
+            Some(length) => length,
+            None if ended => value.len(),
+            None => return FormMatch::Open,
+        };
+        let (value, behind) = value.split_at(length);
+        // DeepSeek writes the arguments in a fenced block.
+        let fence: &[&str] = if head.contains(FENCE) { &[FENCE] } else { &[] };
+        match without_ends(behind, fence, ended) {
+            Some(behind) => {
+                let call = self.build_call(name, value);
+                FormMatch::Calls(text.len() - behind.len(), vec![call])
+            }
+            None => FormMatch::Open,
         }
-        let values = self.match_values(body, true, ended, &[end]);
-        shift_match(values, text.len() - body.len())
     }
 
     fn match_mistral(&self, text: &str, ended: bool) -> FormMatch {
@@ -128,17 +234,24 @@ impl Offer {
         calls.map_or(FormMatch::Text, |calls| FormMatch::Calls(text.len() - behind.len(), calls))
     }
 
-    /// `<function=NAME>` with JSON or parameters inside.
-    fn match_function(&self, text: &str, ended: bool) -> FormMatch {
-        let head = strip_mark(text, FUNCTION);
-        let Some((name, body)) = head.split_once('>') else {
+    /// A name in markup with JSON or parameters behind it. `tag_end` may follow the end of the call.
+    fn match_markup(
+        &self,
+        markup: &CallMarkup,
+        text: &str,
+        tag_end: &str,
+        ended: bool,
+    ) -> FormMatch {
+        let head = strip_mark(text, markup.begin);
+        let Some(length) = head.find(['>', '<', '\n']) else {
             return open_if(head.len() <= MAX_NAME_BYTES);
         };
+        let (name, body) = head.split_at(length);
         let name = name.trim_matches(['"', '\'', ' ']);
         if !self.names.has_tool(name) {
             return FormMatch::Text;
         }
-        let body = body.trim_start();
+        let body = body.strip_prefix('>').unwrap_or(body).trim_start();
         let (arguments, rest) = if body.starts_with('{') {
             match scan::end_of(body) {
                 Some(length) => {
@@ -146,19 +259,19 @@ impl Offer {
                     (json.to_owned(), rest)
                 }
                 None if ended => {
-                    let (json, rest) = body.split_once(FUNCTION_END).unwrap_or((body, ""));
+                    let (json, rest) = body.split_once(markup.end).unwrap_or((body, ""));
                     (json.trim_end().to_owned(), rest)
                 }
                 None => return FormMatch::Open,
             }
         } else {
-            match parse_parameters(body, ended) {
+            match parse_parameters(markup, body, ended) {
                 Parameters::Open => return FormMatch::Open,
                 Parameters::Text => return FormMatch::Text,
                 Parameters::Read(pairs, rest) => (self.build_arguments(name, pairs), rest),
             }
         };
-        match without_ends(rest, &[FUNCTION_END, TAGS[0].1], ended) {
+        match without_ends(rest, &[markup.end, tag_end], ended) {
             Some(rest) => {
                 FormMatch::Calls(text.len() - rest.len(), vec![self.build_call(name, &arguments)])
             }
@@ -215,8 +328,7 @@ impl Offer {
         Some((length + end, calls))
     }
 
-    /// Objects and lists on lines of their own, up to the end of the answer: a model that goes on in
-    /// words was only talking about a call.
+    /// Objects and lists on lines of their own.
     fn match_bare(&self, text: &str, ended: bool) -> FormMatch {
         let mut calls = Vec::new();
         let mut rest = text;
@@ -236,15 +348,15 @@ impl Offer {
             };
             calls.extend(found);
             rest = behind.trim_start();
-            if !rest.is_empty() && !behind[..behind.len() - rest.len()].contains('\n') {
+            let is_line_end = behind[..behind.len() - rest.len()].contains('\n');
+            if !is_line_end && !rest.is_empty() && !rest.starts_with('<') {
                 return FormMatch::Text;
             }
         }
-        match rest {
-            "" if ended => FormMatch::Calls(text.len(), calls),
-            "" => FormMatch::Open,
-            _ => FormMatch::Text,
+        if rest.is_empty() && !ended {
+            return FormMatch::Open;
         }
+        FormMatch::Calls(text.len() - rest.len(), calls)
     }
 
     fn match_fenced(&self, text: &str, ended: bool) -> FormMatch {
@@ -263,13 +375,16 @@ impl Offer {
         let offset = text.len() - body.len();
         let inner = body.trim_start();
         let verdict = if inner.starts_with('<') {
-            shift_match(self.match_tagged(inner, ended), text.len() - inner.len())
+            shift_match(self.match_tagged(inner, true, ended), text.len() - inner.len())
         } else {
             shift_match(self.match_values(body, explicit, ended, &[FENCE]), offset)
         };
         let FormMatch::Calls(length, calls) = verdict else {
             return verdict;
         };
+        if calls.is_empty() {
+            return FormMatch::Text;
+        }
         let (block, rest) = text.split_at(length);
         if block.ends_with(FENCE) {
             return FormMatch::Calls(length, calls);
@@ -283,70 +398,48 @@ impl Offer {
     }
 }
 
-enum Parameters<'a> {
-    Text,
-    Open,
-    /// The pairs, and what stands behind them.
-    Read(Vec<(&'a str, &'a str)>, &'a str),
+/// Reports whether the form that `text` starts with says by itself that it is a call.
+fn is_marked(text: &str) -> bool {
+    let is_marked_fence =
+        |text: &str| FENCES.iter().any(|(mark, explicit)| *explicit && text.starts_with(*mark));
+    text.starts_with('<')
+        || text.starts_with(MISTRAL)
+        || text.strip_prefix(FENCE).is_some_and(is_marked_fence)
 }
 
-/// `<parameter=KEY>VALUE</parameter>`, any number of them. One line break on either side of a value
-/// belongs to the form.
-fn parse_parameters(text: &str, ended: bool) -> Parameters<'_> {
-    let mut pairs = Vec::new();
-    let mut rest = text.trim_start();
-    while let Some(head) = rest.strip_prefix(PARAMETER) {
-        let Some((key, body)) = head.split_once('>') else {
-            return if head.len() <= MAX_NAME_BYTES && !ended {
-                Parameters::Open
-            } else {
-                Parameters::Text
-            };
-        };
-        let (value, behind) = match body.split_once(PARAMETER_END) {
-            Some(found) => found,
-            None if ended => match body.find(FUNCTION_END) {
-                Some(end) => body.split_at(end),
-                None => (body, ""),
-            },
-            None => return Parameters::Open,
-        };
-        let value = value.strip_prefix('\n').unwrap_or(value);
-        pairs.push((key.trim(), value.strip_suffix('\n').unwrap_or(value)));
-        rest = behind.trim_start();
+/// A token of a chat template: it stands for no call.
+fn match_token(text: &str) -> FormMatch {
+    const BEGINS: [&str; 2] = ["<|", "<｜"];
+    const ENDS: [&str; 2] = ["|>", "｜>"];
+    let Some(inner) = BEGINS.into_iter().find_map(|begin| text.strip_prefix(begin)) else {
+        return open_if(BEGINS.iter().any(|begin| begin.starts_with(text)));
+    };
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '▁');
+    let behind = inner.trim_start_matches(is_part);
+    if behind.len() == inner.len() && !inner.is_empty() {
+        return FormMatch::Text;
     }
-    if rest.starts_with(FUNCTION_END) || (ended && !pairs.is_empty()) {
-        Parameters::Read(pairs, rest)
-    } else if may_become(rest, PARAMETER) || may_become(rest, FUNCTION_END) {
-        Parameters::Open
-    } else {
-        Parameters::Text
-    }
-}
-
-/// `text` behind the end marks that may stand there, each at most once and in this order. `None` if
-/// one of them may still come.
-fn without_ends<'a>(text: &'a str, ends: &[&str], ended: bool) -> Option<&'a str> {
-    let mut rest = text;
-    for end in ends {
-        let trimmed = rest.trim_start();
-        if let Some(behind) = trimmed.strip_prefix(end) {
-            rest = behind;
-        } else if !ended && may_become(trimmed, end) {
-            return None;
+    match ENDS.into_iter().find_map(|end| behind.strip_prefix(end)) {
+        Some(rest) => FormMatch::Calls(text.len() - rest.len(), Vec::new()),
+        None => {
+            open_if(inner.len() <= MAX_NAME_BYTES && ENDS.iter().any(|end| end.starts_with(behind)))
         }
     }
-    Some(rest)
 }
 
-/// Reports whether `text` starts with `mark`, or may do so once more of it is there.
-fn may_become(text: &str, mark: &str) -> bool {
-    text.starts_with(mark) || mark.starts_with(text)
+/// The marks that end calls.
+fn closers() -> impl Iterator<Item = &'static str> {
+    TAGS.iter().map(|(_, end)| *end).chain(MARKUPS.iter().map(|markup| markup.end))
 }
 
-/// Returns the text after `mark` and white space; nothing while the mark is unfinished.
-fn strip_mark<'a>(text: &'a str, mark: &str) -> &'a str {
-    text.strip_prefix(mark).unwrap_or_default().trim_start()
+/// `text` without what models leave behind a call: white space, brackets too many, and marks that end calls.
+fn skip_closers(text: &str) -> &str {
+    let is_left = |c: char| c.is_whitespace() || matches!(c, '}' | ']');
+    let mut rest = text.trim_start_matches(is_left);
+    while let Some(behind) = closers().find_map(|closer| rest.strip_prefix(closer)) {
+        rest = behind.trim_start_matches(is_left);
+    }
+    rest
 }
 
 fn open_if(open: bool) -> FormMatch {

@@ -5,10 +5,12 @@
 //! also takes out the reasoning that such servers leave at the start of the text in `<think>` tags.
 //!
 //! Text without either comes through unchanged, and at once: only what may be a call, and what follows
-//! a call, is held back, up to [`MAX_HELD_BYTES`]. A call counts when the answer is over: if the server
-//! sends a real one after all, what looked like calls was the model thinking aloud, and stays text.
+//! a call, is held back, up to [`MAX_HELD_BYTES`]. A call counts when the answer is over: if the model goes on
+//! in words, or quotes the call as code, it explains one; if the server sends a real one after all, what looked
+//! like calls was the model thinking aloud. Both stay text.
 
 mod forms;
+mod markup;
 mod offer;
 mod scan;
 
@@ -58,14 +60,39 @@ pub(crate) struct TextCalls {
     held: String,
     /// The decoder's block that the text belongs to.
     block: Slot,
-    /// True if only white space was passed on since the last line break.
-    on_own_line: bool,
+    /// The line that the text passed on ends in.
+    line: LineStart,
     /// White space that comes next belongs to what was taken out.
     skip_space: bool,
     has_spoken: bool,
     has_called: bool,
     has_stopped: bool,
     slots: Slots,
+}
+
+/// The part of a line that stands before a place.
+#[derive(Clone, Copy, Debug)]
+struct LineStart {
+    /// Only white space stands there.
+    is_blank: bool,
+    /// A back quote is open: what follows is quoted as code.
+    in_code: bool,
+}
+
+impl LineStart {
+    const START: Self = Self { is_blank: true, in_code: false };
+
+    /// Returns the line behind `text`, which continues this one.
+    fn after(self, text: &str) -> Self {
+        let (before, line) = match text.rsplit_once('\n') {
+            Some((_, line)) => (Self::START, line),
+            None => (self, text),
+        };
+        Self {
+            is_blank: before.is_blank && line.trim().is_empty(),
+            in_code: before.in_code != (line.matches('`').count() % 2 == 1),
+        }
+    }
 }
 
 /// Numbers for blocks: those of the decoder and those made here, in one order.
@@ -99,7 +126,7 @@ impl TextCalls {
             place: TextPosition::Start,
             held: String::new(),
             block: 0,
-            on_own_line: true,
+            line: LineStart::START,
             skip_space: false,
             has_spoken: false,
             has_called: false,
@@ -261,15 +288,14 @@ impl TextCalls {
 
     /// Looks for the next thing that may be a call.
     fn search_call(&mut self, ended: bool, out: &mut Events) -> bool {
-        let mut blank = self.on_own_line;
+        let mut line = self.line;
         let mut from = 0;
         while let Some(offset) = self.held[from..].find(['<', '[', '{', '`']) {
             let at = from + offset;
-            blank = is_blank_line(blank, &self.held[from..at]);
+            line = line.after(&self.held[from..at]);
             let text = &self.held[at..];
-            let candidate = CallText { text, on_own_line: blank, ended };
-            match self.offer.match_form(candidate) {
-                FormMatch::Text if blank && text.starts_with(FENCE) => {
+            match self.judge_text(at, line, ended) {
+                FormMatch::Text if line.is_blank && text.starts_with(FENCE) => {
                     self.release_text(at + FENCE.len(), out);
                     self.place = TextPosition::Fence;
                     return true;
@@ -290,8 +316,8 @@ impl TextCalls {
                     return true;
                 }
             }
-            blank = false;
             from = at + 1;
+            line = line.after(&self.held[at..from]);
         }
         if ended {
             self.release_text(self.held.len(), out);
@@ -301,25 +327,36 @@ impl TextCalls {
         false
     }
 
+    /// Judges the text that is held from `at` on, which stands at `line`.
+    fn judge_text(&self, at: usize, line: LineStart, ended: bool) -> FormMatch {
+        if line.in_code {
+            return FormMatch::Text;
+        }
+        let (before, text) = self.held.split_at(at);
+        let opens_answer = !self.has_spoken && before.trim().is_empty();
+        let on_own_line = line.is_blank;
+        self.offer.match_to_end(CallText { text, on_own_line, opens_answer, ended })
+    }
+
     /// Looks for the end of a block that holds no calls.
     fn leave_fence(&mut self, ended: bool, out: &mut Events) -> bool {
-        let mut blank = self.on_own_line;
+        let mut line = self.line;
         let mut from = 0;
         while let Some(offset) = self.held[from..].find('`') {
             let at = from + offset;
-            blank = is_blank_line(blank, &self.held[from..at]);
+            line = line.after(&self.held[from..at]);
             let ticks = &self.held[at..];
-            if blank && ticks.starts_with(FENCE) {
+            if line.is_blank && ticks.starts_with(FENCE) {
                 self.release_text(at + FENCE.len(), out);
                 self.place = TextPosition::Text;
                 return true;
             }
-            if blank && !ended && FENCE.starts_with(ticks) {
+            if line.is_blank && !ended && FENCE.starts_with(ticks) {
                 self.release_text(at, out);
                 return false;
             }
-            blank = false;
             from = at + 1;
+            line = line.after(&self.held[at..from]);
         }
         self.release_text(self.held.len(), out);
         false
@@ -343,13 +380,14 @@ impl TextCalls {
         } else {
             self.held.drain(..length).collect()
         };
-        self.on_own_line = is_blank_line(self.on_own_line, &text);
+        self.line = self.line.after(&text);
         self.has_spoken = true;
         let slot = self.slots.slot_for(self.block);
         out.push_back(StreamEvent::TextDelta { slot, text });
     }
 
     fn emit_calls(&mut self, calls: Vec<TextCall>, out: &mut Events) {
+        self.has_called |= !calls.is_empty();
         for TextCall { name, arguments } in calls {
             let slot = self.slots.new_slot();
             out.push_back(StreamEvent::ToolCallStart { slot, id: String::new(), name });
@@ -359,7 +397,6 @@ impl TextCalls {
             }
             out.push_back(StreamEvent::ToolCallDone { slot });
         }
-        self.has_called = true;
         self.begin_block();
     }
 
@@ -367,7 +404,7 @@ impl TextCalls {
     fn begin_block(&mut self) {
         self.slots.by_theirs.remove(&self.block);
         self.skip_space = true;
-        self.on_own_line = true;
+        self.line = LineStart::START;
     }
 }
 
@@ -387,14 +424,6 @@ fn renumber_slots(event: &mut StreamEvent, slots: &mut Slots) {
         | StreamEvent::Started { .. }
         | StreamEvent::Usage(_)
         | StreamEvent::Stop(_) => (),
-    }
-}
-
-/// Reports whether the line that `text` ends in is blank; `before` tells so about the line that it begins in.
-fn is_blank_line(before: bool, text: &str) -> bool {
-    match text.rsplit_once('\n') {
-        Some((_, line)) => line.trim().is_empty(),
-        None => before && text.trim().is_empty(),
     }
 }
 

@@ -94,8 +94,8 @@ const ANSWERS: &[(&str, &[&str])] = &[
         &[r#"bash({"command":"a < b"})"#, r#"fs.read({"path":"c"})"#],
     ),
     (
-        "Reading it now: <tool_call>{\"name\":\"fs_read\",\"arguments\":{\"path\":\"it's\"}}</tool_call> and so on",
-        &["Reading it now: ", r#"fs.read({"path":"it's"})"#, "and so on"],
+        "Reading it now: <tool_call>{\"name\":\"fs_read\",\"arguments\":{\"path\":\"it's\"}}}</tool_call>\n<|im_end|>",
+        &["Reading it now: ", r#"fs.read({"path":"it's"})"#],
     ),
     ("<function=bash>{\"command\":\"ls\"}</function>", &[r#"bash({"command":"ls"})"#]),
     (
@@ -141,6 +141,54 @@ const ANSWERS: &[(&str, &[&str])] = &[
         "```xml\n<function=fs.read><parameter=path>f</parameter></function>\n```\n",
         &[r#"fs.read({"path":"f"})"#],
     ),
+    // A result that the model invents.
+    (
+        "<tool_call>{\"name\":\"fs_read\",\"arguments\":{\"path\":\"a\"}}</tool_call>\nIt holds 7.\n",
+        &[r#"fs.read({"path":"a"})"#, "It holds 7.\n"],
+    ),
+    (
+        "<tool_call>{\"name\":\"bash\",\"arguments\":{}}</tool_call><|im_end|><|im_start|>user\nOK",
+        &["bash({})", "user\nOK"],
+    ),
+    (
+        "<|python_tag|>{\"name\": \"bash\", \"parameters\": {\"command\": \"ls\"}}<|eom_id|>",
+        &[r#"bash({"command": "ls"})"#],
+    ),
+    ("<|tool_call|>[{\"name\":\"bash\",\"arguments\":{}}]", &["bash({})"]),
+    ("<TOOLCALL>[{\"name\":\"bash\",\"arguments\":{}}]</TOOLCALL>", &["bash({})"]),
+    ("{\"name\":\"bash\",\"arguments\":{}}<|eot_id|>", &["bash({})"]),
+    (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.bash:0<|tool_call_argument_begin|>{\"command\":\"ls\"}<|tool_call_end|><|tool_call_begin|>functions.fs_read:1<|tool_call_argument_begin|>{\"path\":\"a\"}<|tool_call_end|><|tool_calls_section_end|>",
+        &[r#"bash({"command":"ls"})"#, r#"fs.read({"path":"a"})"#],
+    ),
+    (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>bash\n```json\n{\"command\":\"ls\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        &[r#"bash({"command":"ls"})"#],
+    ),
+    (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>bash<｜tool▁sep｜>{\"command\":\"ls\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        &[r#"bash({"command":"ls"})"#],
+    ),
+    (
+        "<|channel|>commentary to=functions.bash <|constrain|>json<|message|>{\"command\":\"ls\"}<|call|>",
+        &[r#"bash({"command":"ls"})"#],
+    ),
+    (
+        "<|channel|>analysis<|message|>Not bash.<|end|><|start|>assistant<|channel|>commentary to=functions.fs_read<|message|>{\"path\":\"a\"}",
+        &[r#"fs.read({"path":"a"})"#],
+    ),
+    (
+        "<tool_call>fs_read\n<arg_key>path</arg_key>\n<arg_value>7</arg_value>\n<arg_key>limit</arg_key><arg_value>7</arg_value>\n</tool_call>",
+        &[r#"fs.read({"path":"7","limit":7})"#],
+    ),
+    (
+        "<minimax:tool_call>\n<invoke name=\"bash\">\n<parameter name=\"command\">echo A1</parameter>\n</invoke>\n<invoke name=\"bash\">\n</invoke>\n</minimax:tool_call>",
+        &[r#"bash({"command":"echo A1"})"#, "bash({})"],
+    ),
+    (
+        "<function_calls>\n<invoke name=\"bash\">\n<parameter name=\"command\">ls</parameter>\n</invoke>\n</function_calls>",
+        &[r#"bash({"command":"ls"})"#],
+    ),
 ];
 
 /// Answers that look like calls and are none.
@@ -166,6 +214,19 @@ const TEXTS: &[&str] = &[
     "text <think>not at the start</think>",
     "```json\n{\"name\":\"bash\",\"arguments\":{}}\nmore\n```",
     "``` `` ` <",
+    // A call that is explained.
+    "The tag `<tool_call>{\"name\":\"bash\",\"arguments\":{}}</tool_call>` is what Hermes writes.",
+    "The tag <tool_call>{\"name\":\"bash\",\"arguments\":{}}</tool_call> is what Hermes writes.",
+    "<tool_call>{\"name\":\"bash\",\"arguments\":{}}</tool_call> is what Hermes writes.",
+    "```json\n{\"name\":\"bash\",\"arguments\":{}}\n```\nThat is the format.",
+    "It must be `<tool_call>{\"name\":\"bash\",\"arguments\":{}}</tool_call>",
+    "The file says:\n\n<tool_call>{\"name\":\"bash\",\"arguments\":{}}</tool_call>\n\nThat is odd.",
+    "To run it, send:\n```json\n{\"name\":\"bash\",\"arguments\":{}}\n```\nThat is the format.",
+    "Thus:\n```tool_call\n{\"name\":\"bash\",\"arguments\":{}}\n```\nThat is the format.",
+    "[TOOL_CALLS]bash[ARGS]{\"a\":1} is Mistral's",
+    "<invoke name=\"unknown\"></invoke>",
+    "<|channel|>analysis<|message|>I could call bash with {\"command\":\"ls\"}",
+    "`<|im_end|>` ends a turn, <|>, <|im_end|> too, and so does\n```\n<|im_end|>\n```",
 ];
 
 #[test]
@@ -185,6 +246,15 @@ fn what_is_no_call_stays_as_it_is() {
         let whole: String = short(&read(&[text])).concat();
         assert_eq!(whole, *text);
     }
+}
+
+#[test]
+fn token_of_a_template_is_no_answer() {
+    for text in ["<|im_end|>", "\n<｜end▁of▁sentence｜>", "<|im_end|>\n<|endoftext|>", "</s>"]
+    {
+        assert!(short(&read(&[text])).is_empty(), "{text}");
+    }
+    assert_eq!(short(&read(&["Hello.<|im_", "end|>"])), ["Hello."]);
 }
 
 #[test]
@@ -285,6 +355,11 @@ fn scraps() -> impl Strategy<Value = String> {
         Just("[ARGS]"),
         Just("```json\n"),
         Just("```"),
+        Just("`"),
+        Just("<|python_tag|>"),
+        Just("<invoke name=\"bash\">"),
+        Just("</invoke>"),
+        Just("<arg_key>"),
         Just("\n"),
         Just(" "),
         Just("{"),

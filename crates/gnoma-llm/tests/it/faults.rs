@@ -106,12 +106,18 @@ async fn silence_is_not_waited_out() {
 
 #[tokio::test]
 async fn an_answer_in_another_language_is_called_so() {
-    use ErrorKind::{Garbled, Protocol, WrongServer};
-    let table: [(&str, &'static [u8], ErrorKind, &str); 8] = [
+    use ErrorKind::{Garbled, WrongServer};
+    let table: [(&str, &'static [u8], ErrorKind, &str); 9] = [
         // Asked once: another server says the same again.
         ("application/json", br#"{"hello":"world"}"#, WrongServer, "the answer "),
-        ("text/plain", b"Hello, I am a clock.\n", Protocol, "begins with `H`"),
-        ("", b"\x00\x01\xFE\xFF\r\n\r\n\x80\x81", Protocol, r"begins with `\x00`"),
+        (
+            "text/plain",
+            b"Hello, I am a clock.\n",
+            WrongServer,
+            "begins with `Hello, I am a clock.`",
+        ),
+        ("application/xml", b"<?xml version=\"1.0\"?><e>no</e>", WrongServer, "<e>no</e>"),
+        ("", b"\x00\x01\xFE\xFF\r\n\r\n\x80\x81", WrongServer, r"begins with `\x00\x01\xfe\xff`"),
         ("text/event-stream", b"data: {\"cho\n\n", Garbled, "invalid record"),
         ("application/json", b"{]}", Garbled, "invalid record"),
         ("application/json", b"", Garbled, "the answer is empty"),
@@ -121,13 +127,28 @@ async fn an_answer_in_another_language_is_called_so() {
             WrongServer,
             "HTML page (\u{201c}Login\u{201d})",
         ),
-        ("text/event-stream", b"\x1f\x8b\x08\0\0\0\0\0", Protocol, "the answer is compressed"),
+        ("text/event-stream", b"\x1f\x8b\x08\0\0\0\0\0", WrongServer, "the answer is compressed"),
     ];
     for endpoint in &PROTOCOLS {
         for (mime, body, kind, says) in table {
             let outcome = fails(endpoint, Reply::new(200, mime, body)).await;
             outcome.expect(endpoint, &Expected { kind, says, hint: "Check that the address" });
         }
+    }
+}
+
+/// A wrong `provider.protocols` is found with the first record: each request costs.
+#[tokio::test]
+async fn stream_of_another_wire_is_called_so_at_once() {
+    for endpoint in &PROTOCOLS {
+        let (record, says) = match endpoint.label {
+            "anthropic" => (r#"{"choices":[{"delta":{"content":"hi"}}]}"#, "Chat Completions"),
+            _ => (r#"{"type":"message_start","message":{"id":"1"}}"#, "Anthropic's Messages API"),
+        };
+        let reply = Reply::sse(format!("data: null\n\ndata: {record}\n\n").into_bytes());
+        let hint = format!("provider.protocols.{}", endpoint.provider);
+        let expected = Expected { kind: ErrorKind::WrongServer, says, hint: &hint };
+        fails(endpoint, reply).await.expect(endpoint, &expected);
     }
 }
 

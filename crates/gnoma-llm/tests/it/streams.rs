@@ -66,6 +66,24 @@ async fn the_content_type_does_not_matter() {
     }
 }
 
+/// Records in other frames, and such that say nothing.
+#[tokio::test]
+async fn oddly_framed_records_are_read() {
+    let records = [
+        r#"{"choices":[{"delta":{"content":"wordword"}}]}"#,
+        "null",
+        r#"{"choices":[{"delta":{"content":"word"},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ];
+    for (frame, end) in [("data: ", "\n\n"), ("data: data: ", "\n\n"), ("data: ", "\n")] {
+        let endpoint = &COMPATIBLE[0];
+        let body: String = records.iter().map(|record| format!("{frame}{record}{end}")).collect();
+        let server = Server::start_with_replies([Reply::sse(body.into_bytes())]).unwrap();
+        let message = read(endpoint, &server).await.into_response();
+        assert_eq!(message.content, [Content::from_text(WORD)], "{frame:?} {end:?}");
+    }
+}
+
 #[tokio::test]
 async fn bytes_that_are_no_text_are_replaced() {
     for endpoint in &PROTOCOLS {

@@ -99,7 +99,12 @@ fn describe_refusal(full: &ExhaustedLimit, need: u64, (now_ms, zone): (i64, Zone
                 Some(_) | None => "it does not reset".to_owned(),
             }
         }
-        (None, _) => "waiting does not help: the call is larger than the limit".to_owned(),
+        (None, _) => {
+            let why = "waiting does not help: the call is larger than the limit";
+            let raised =
+                format!("; a cap of {} or more would do", cap_for(used.saturating_add(need)));
+            if limit.unit == Unit::MicroUsd { why.to_owned() + &raised } else { why.to_owned() }
+        }
         (Some(at_ms), Window::Day | Window::Month) => {
             // The days of caps are those of UTC, and the time is the reader's.
             let resets = format!("it resets at {} your time", time_of(*at_ms, now_ms, zone));
@@ -112,6 +117,18 @@ fn describe_refusal(full: &ExhaustedLimit, need: u64, (now_ms, zone): (i64, Zone
         }
     };
     format!("{name} {state}; {next}")
+}
+
+/// Describes how full a limit is: `the day cap of $5.00 is 84 % used ($4.20); it resets at 00:00 your time`.
+#[must_use]
+pub fn describe_level(level: &Level, now_ms: i64, zone: Zone) -> String {
+    let Level { pool, limit, used, resets_at_ms, .. } = level;
+    let percent = u128::from(*used) * 100 / u128::from(limit.most.max(1));
+    let resets = resets_at_ms.map_or_else(String::new, |at_ms| {
+        format!("; it resets at {} your time", time_of(at_ms, now_ms, zone))
+    });
+    let (name, amount) = (limit_name(pool, *limit), amount_of(limit.unit, *used));
+    format!("{name} is {percent} % used ({amount}){resets}")
 }
 
 /// A cap that has room for so much, in whole cents.
@@ -355,6 +372,14 @@ mod tests {
             "the session's cap of $0.05 has no room for this call, which needs about $0.04 \
              ($0.02 used or held); raise `router.caps.session` to $0.06 or more, or continue in \
              a new session"
+        );
+        let mut small = level(&Pool::All, Unit::MicroUsd, Window::Day, 10_000, 0);
+        small.resets_at_ms = None;
+        assert_eq!(
+            refusal_reason(&[small], &need, NOW_MS, UTC).unwrap(),
+            "the day cap of $0.01 has no room for this call, which needs about $0.04 ($0.00 used or \
+             held); waiting does not help: the call is larger than the limit; a cap of $0.04 or more \
+             would do"
         );
         let free = Amount { requests: 1, ..Amount::default() };
         let over = level(&Pool::All, Unit::MicroUsd, Window::Day, 1, 2);

@@ -20,7 +20,8 @@ pub use self::{
     headers::{MOST_HEADERS, ReportedLimit, reported_limits},
     learnt_limits::{KnownLimit, LearntLimits},
     limit_status::{
-        budget_pools, crowding_factor, describe_full_limit, pool_budget, refusal_reason,
+        budget_pools, crowding_factor, describe_full_limit, describe_level, pool_budget,
+        refusal_reason,
     },
     names::Pool,
     rates::Rates,

@@ -67,6 +67,38 @@ fn one_kind_teaches_about_another() {
 }
 
 #[test]
+fn step_of_a_task_starts_from_its_kind_and_learns_by_itself() {
+    let arms = || vec![arm("a", 0.7, 0.1), arm("b", 0.7, 0.1)];
+    let mut router = router(arms());
+    for _ in 0..40 {
+        router.record_outcome(&outcome(&fix(), "a", true, 10));
+    }
+    let step = fix().of_step("release/Write the entry");
+    let quality =
+        |router: &Router, arm: &str, kind: &TaskKind| router.estimate_arm(&id(arm), kind).quality;
+    assert_eq!(quality(&router, "a", &step), quality(&router, "a", &fix()));
+    for _ in 0..20 {
+        router.record_outcome(&outcome(&step, "a", false, 10));
+        router.record_outcome(&outcome(&step, "b", true, 10));
+    }
+    assert!(quality(&router, "a", &step) < quality(&router, "b", &step) - 0.2);
+    assert!(quality(&router, "a", &step) < quality(&router, "a", &fix()) - 0.1);
+    let mut restored = Router::from_state(Tuning::default(), &router.to_state()).unwrap();
+    restored.register_arms(arms());
+    for kind in [&step, &fix()] {
+        let moved = quality(&restored, "a", kind) - quality(&router, "a", kind);
+        assert!(moved.abs() < 1e-9, "{kind:?}: {moved}");
+    }
+    // Kinds are limited: further steps count as the kind of their prompt.
+    for number in 0..100 {
+        let late = fix().of_step(&format!("release/{number}"));
+        router.record_outcome(&outcome(&late, "b", true, 10));
+    }
+    let last = fix().of_step("release/last");
+    assert_eq!(quality(&router, "b", &last), quality(&router, "b", &fix()));
+}
+
+#[test]
 fn a_silent_swap_is_noticed_within_two_dozen_tasks() {
     let mut router = router(vec![arm("good", 0.85, 0.1), arm("second", 0.7, 0.1)]);
     let offers = [offer("good"), offer("second")];
@@ -258,12 +290,15 @@ fn an_arm_whose_dollars_count_less_is_taken_sooner_and_costs_the_same() {
     let mut offers = [offer("good"), offer("fair")];
     assert_eq!(ran_unchecked(&router, &offers), "fair");
     offers[0].cost_weight = 0.1;
+    offers[0].most_micro_usd = Some(10_000_000);
     let mut situation = task(10);
     situation.verified = false;
     let choice = router.choose(&situation, &offers, 7);
     assert_eq!(choice.decision, Decision::Run(vec![id("good")]));
     let lines = choice.explain(&offers, 7).join("\n");
     assert!(lines.contains("$2.000 (each dollar counts 0.10, by `cost_weight`)"), "{lines}");
+    let unpriced = lines.lines().find(|line| line.starts_with("maker/fair")).unwrap();
+    assert!(unpriced.contains("%, price unknown, "), "no dollars are made up: {unpriced}");
 }
 
 /// Tasks after which the router knows who is best.

@@ -139,6 +139,14 @@ impl Layer {
         self.place_of(path).is_some_and(|place| reset::is_newer(&place, self.began))
     }
 
+    /// Reports whether the layer deletes a path, or some of what lies below it, and holds nothing new there. A folder
+    /// of which it has very many entries counts as filled.
+    #[must_use]
+    pub fn has_only_deletions(&self, path: &Path) -> bool {
+        let place = self.place_of(path);
+        place.is_some_and(|place| reset::count_deletions(&place).is_ok_and(|all| all > 0))
+    }
+
     /// Returns the path at which the layer keeps its copy of a path, even if there is no copy.
     #[must_use]
     pub fn place_of(&self, path: &Path) -> Option<PathBuf> {

@@ -8,6 +8,9 @@ use std::{
 
 use super::{files, stamp::FileTime};
 
+/// Most deletions of a folder that are counted.
+const MAX_DELETIONS: usize = 10_000;
+
 /// Takes away all below `upper` but what stays. `lower` is the real folder it lies over.
 pub(super) fn reset_upper(
     upper: &Path,
@@ -53,6 +56,30 @@ pub(super) fn remove_entry(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Counts what is deleted at a path of a layer and below it.
+///
+/// # Errors
+/// Something new is there, there are more than [`MAX_DELETIONS`], or a folder cannot be read.
+pub(super) fn count_deletions(path: &Path) -> io::Result<usize> {
+    let (parent, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+    let folder = files::open_root_folder(parent)?;
+    let stamp = files::stat_entry(&folder, name)?.ok_or(io::ErrorKind::NotFound)?;
+    if files::is_whiteout(&folder, name, &stamp) {
+        return Ok(1);
+    }
+    if !stamp.is_folder() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let mut deletions = usize::from(files::is_opaque(&folder, name));
+    for entry in fs::read_dir(path)? {
+        deletions += count_deletions(&entry?.path())?;
+        if deletions > MAX_DELETIONS {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+    }
+    Ok(deletions)
 }
 
 /// True if anything at a path of a layer or below it was changed after a moment. Files that cannot be looked at

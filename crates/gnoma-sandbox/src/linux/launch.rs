@@ -428,8 +428,8 @@ impl Launch {
         Ok(not_started(program, &error))
     }
 
-    /// Waits for the report and ends like the command. What goes wrong here has been told by the
-    /// process that it went wrong in.
+    /// Waits for the report and ends like the command, which alone has its input and output: others see when it closes
+    /// them. What goes wrong here has been told by the process that it went wrong in.
     pub(super) fn wait_for_report(
         &self,
         watch: Pid,
@@ -437,6 +437,7 @@ impl Launch {
         told: &EndingReport<'_>,
         signals: &OwnedFd,
     ) -> ExitCode {
+        let_go_of_streams(true).ok();
         while !self.is_reported(watch, told.report, signals) {}
         let report = Report::receive(told.report);
         if let Some(asker) = told.asker {

@@ -30,6 +30,15 @@ pub(crate) enum Field {
         /// One word for each name, whatever characters are in it.
         exact: bool,
     },
+    /// The number of the shell, or of the process that it started last.
+    Process {
+        /// As it is written.
+        written: String,
+        /// True if the value is empty as long as nothing was started.
+        may_be_empty: bool,
+        /// True if no word is there when the value is empty.
+        may_vanish: bool,
+    },
     /// Only running would show it.
     Unknown {
         /// As it is written.
@@ -48,9 +57,11 @@ impl Field {
     pub(crate) fn known_text(&self) -> Option<&str> {
         match self {
             Self::Known(text) => Some(text),
-            Self::Pattern(_) | Self::OneOf { .. } | Self::Listed { .. } | Self::Unknown { .. } => {
-                None
-            }
+            Self::Pattern(_)
+            | Self::OneOf { .. }
+            | Self::Listed { .. }
+            | Self::Process { .. }
+            | Self::Unknown { .. } => None,
         }
     }
 
@@ -62,6 +73,7 @@ impl Field {
                 text.find(['*', '?', '[', '(']).and_then(|end| text.get(..end)).unwrap_or(text)
             }
             Self::OneOf { choices, .. } => common_start(choices),
+            Self::Process { .. } => "",
             Self::Listed { start, .. } | Self::Unknown { start, .. } => start,
         }
     }
@@ -74,6 +86,7 @@ impl Field {
             Self::Known(_) | Self::Pattern(_) => start.is_empty() || start.starts_with('-'),
             Self::OneOf { choices, .. } => choices.iter().any(|text| text.starts_with('-')),
             Self::Listed { exact, .. } => !exact || start.is_empty() || start.starts_with('-'),
+            Self::Process { may_vanish, .. } => *may_vanish,
             Self::Unknown { splits, plain, .. } => {
                 *splits || start.starts_with('-') || (start.is_empty() && !plain)
             }
@@ -85,6 +98,7 @@ impl Field {
         match self {
             Self::Known(_) | Self::OneOf { .. } => false,
             Self::Pattern(_) | Self::Listed { .. } => true,
+            Self::Process { may_vanish, .. } => *may_vanish,
             Self::Unknown { splits, .. } => *splits,
         }
     }
@@ -94,7 +108,10 @@ impl Field {
         match self {
             Self::Known(text) => Some(vec![text]),
             Self::OneOf { choices, .. } => Some(choices.iter().map(String::as_str).collect()),
-            Self::Pattern(_) | Self::Listed { .. } | Self::Unknown { .. } => None,
+            Self::Pattern(_)
+            | Self::Listed { .. }
+            | Self::Process { .. }
+            | Self::Unknown { .. } => None,
         }
     }
 
@@ -131,6 +148,9 @@ impl Field {
             Self::Listed { written, start, .. } => {
                 Self::from_known_start(written, start.strip_prefix(prefix)?)
             }
+            Self::Process { written, .. } => {
+                Self::from_known_start(written, "".strip_prefix(prefix)?)
+            }
             Self::Unknown { written, start, splits, .. } => Self::Unknown {
                 written: written.clone(),
                 start: start.strip_prefix(prefix)?.to_owned(),
@@ -147,6 +167,7 @@ impl fmt::Display for Field {
             Self::Known(text) | Self::Pattern(text) => f.write_str(text),
             Self::OneOf { written, .. }
             | Self::Listed { written, .. }
+            | Self::Process { written, .. }
             | Self::Unknown { written, .. } => f.write_str(written),
         }
     }

@@ -80,8 +80,11 @@ impl Expander<'_> {
                     | ExpandedPiece::Glob(piece) => {
                         text.push_str(&piece);
                     }
-                    ExpandedPiece::Number => text.push('0'),
-                    ExpandedPiece::Unknown { .. }
+                    ExpandedPiece::Number | ExpandedPiece::Process { may_be_empty: false, .. } => {
+                        text.push('0');
+                    }
+                    ExpandedPiece::Process { .. }
+                    | ExpandedPiece::Unknown { .. }
                     | ExpandedPiece::OneOf(_)
                     | ExpandedPiece::Listed { .. } => {
                         return self.uncertain_number(written);

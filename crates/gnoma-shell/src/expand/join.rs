@@ -26,6 +26,11 @@ pub(super) enum ExpandedPiece {
         single: bool,
     },
     Number,
+    /// The number of the shell, or of the process that it started last.
+    Process {
+        may_be_empty: bool,
+        quoted: bool,
+    },
 }
 
 /// Joins pieces to the words they become.
@@ -33,9 +38,18 @@ pub(super) fn join_pieces(pieces: Vec<ExpandedPiece>, written: &str, fields: &mu
     let mut given = pieces
         .iter()
         .filter(|piece| !matches!(piece, ExpandedPiece::Text(text) if text.is_empty()));
-    if let (Some(ExpandedPiece::Listed { places, .. }), None) = (given.next(), given.next()) {
-        let (written, places) = (written.to_owned(), Arc::clone(places));
-        return fields.push(Field::Listed { written, start: String::new(), places, exact: false });
+    match (given.next(), given.next()) {
+        (Some(ExpandedPiece::Listed { places, .. }), None) => {
+            let (written, places) = (written.to_owned(), Arc::clone(places));
+            let start = String::new();
+            return fields.push(Field::Listed { written, start, places, exact: false });
+        }
+        (Some(ExpandedPiece::Process { may_be_empty, quoted }), None) => {
+            let (written, may_be_empty) = (written.to_owned(), *may_be_empty);
+            let may_vanish = may_be_empty && !quoted;
+            return fields.push(Field::Process { written, may_be_empty, may_vanish });
+        }
+        _ => {}
     }
     if let Some(choices) = combine_choices(&pieces) {
         return fields.push(Field::OneOf { written: written.to_owned(), choices });
@@ -49,6 +63,9 @@ pub(super) fn join_pieces(pieces: Vec<ExpandedPiece>, written: &str, fields: &mu
                 open.pattern = true;
             }
             ExpandedPiece::Number => open.close_off(true, false),
+            ExpandedPiece::Process { may_be_empty, quoted } => {
+                open.close_off(!may_be_empty, may_be_empty && !quoted);
+            }
             ExpandedPiece::OneOf(texts) => {
                 let plain = texts.iter().all(|text| !text.is_empty() && !text.starts_with('-'));
                 open.close_off(plain, false);
@@ -72,6 +89,7 @@ fn combine_choices(pieces: &[ExpandedPiece]) -> Option<Vec<String>> {
             | ExpandedPiece::Glob(_)
             | ExpandedPiece::Unknown { .. }
             | ExpandedPiece::Listed { .. }
+            | ExpandedPiece::Process { .. }
             | ExpandedPiece::Number => return None,
         };
         let more =

@@ -31,6 +31,11 @@ impl Folders {
         Self { possible: Vec::new(), solid: Arc::clone(&self.solid) }
     }
 
+    /// The most likely folder alone.
+    pub(crate) fn to_likely(&self) -> Self {
+        self.with_possible(self.possible.first().cloned().into_iter().collect())
+    }
+
     /// The folder when there is only one.
     pub(crate) fn only_folder(&self) -> Option<&Path> {
         if self.possible.len() == 1 { self.likely_folder() } else { None }

@@ -19,6 +19,11 @@ pub(crate) enum Value {
     Listed(Arc<[FilePlace]>),
     /// One of the names that fit a pattern.
     Match(String),
+    /// The number of the shell, or of the process that it started last.
+    Process {
+        /// True if the value is empty as long as nothing was started.
+        may_be_empty: bool,
+    },
     /// The variable was set to an unknown value.
     Unknown,
 }
@@ -30,6 +35,7 @@ impl Value {
             Self::Number => true,
             Self::Text(text) => is_number(text),
             Self::OneOf(texts) => texts.iter().all(|text| is_number(text)),
+            Self::Process { may_be_empty } => !may_be_empty,
             Self::Match(_) | Self::Listed(_) | Self::Unknown => false,
         }
     }
@@ -73,6 +79,7 @@ impl Value {
             Field::Pattern(pattern) => Self::Match(pattern.clone()),
             Field::OneOf { choices, .. } => Self::one_of(choices.iter().cloned()),
             Field::Listed { places, .. } => Self::Listed(Arc::clone(places)),
+            Field::Process { may_be_empty, .. } => Self::Process { may_be_empty: *may_be_empty },
             Field::Unknown { .. } => Self::Unknown,
         }
     }
@@ -81,7 +88,11 @@ impl Value {
         match self {
             Self::Text(text) => Some(std::slice::from_ref(text)),
             Self::OneOf(texts) => Some(texts),
-            Self::Number | Self::Match(_) | Self::Listed(_) | Self::Unknown => None,
+            Self::Number
+            | Self::Match(_)
+            | Self::Listed(_)
+            | Self::Process { .. }
+            | Self::Unknown => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::value::Value;
 use crate::syntax::{Operation, Parameter};
 
 /// Parameters that are numbers as long as nobody sets them.
-const NUMBERS: [&str; 9] = ["?", "#", "$", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID"];
+const NUMBERS: [&str; 8] = ["?", "#", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID"];
 
 /// True if a value outside of quotes stays one word as it is.
 fn stays_whole(text: &str) -> bool {
@@ -48,6 +48,9 @@ impl Expander<'_> {
                 {
                     ExpandedPiece::OneOf(texts)
                 }
+                Some(Value::Process { may_be_empty }) => {
+                    ExpandedPiece::Process { may_be_empty, quoted }
+                }
                 Some(Value::Listed(places)) => ExpandedPiece::Listed { places, single: quoted },
                 Some(Value::Match(pattern)) if quoted => ExpandedPiece::Glob(pattern),
                 Some(Value::Match(_) | Value::OneOf(_) | Value::Unknown) | None => {
@@ -69,6 +72,8 @@ impl Expander<'_> {
             (Some(value), _) => Some(value.clone()),
             (None, "HOME") => self.home.and_then(|home| path(home)),
             (None, "PWD") => self.folders.only_folder().and_then(path),
+            (None, "$" | "BASHPID") => Some(Value::Process { may_be_empty: false }),
+            (None, "!") => Some(Value::Process { may_be_empty: true }),
             (None, name) => NUMBERS.contains(&name).then_some(Value::Number),
         }
     }

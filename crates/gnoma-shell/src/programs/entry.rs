@@ -29,6 +29,8 @@ pub(crate) enum Role {
     Read,
     /// A file or folder that is listed or looked at.
     List,
+    /// A file or folder of which nothing but its name, its kind and where it leads is shown.
+    Look,
     /// A file with names of files that are read too.
     Names,
     /// A path that git limits itself to.
@@ -74,6 +76,9 @@ pub(crate) enum Consequence {
     Destroys,
     /// The option makes the program only print: the effects that the program always has do not happen.
     Nothing,
+    /// The option makes the program only say what it would do. It takes its locks and reads the project as if it
+    /// did it, so that a run on trial shows it.
+    Rehearses,
     /// The option makes the program only list.
     Lists,
     /// The option shows the program's output through a pager.
@@ -325,6 +330,7 @@ fn role_of(word: &str) -> Option<Role> {
         "text" => Role::Text,
         "read" => Role::Read,
         "list" => Role::List,
+        "look" => Role::Look,
         "names" => Role::Names,
         "path" => Role::Path,
         "revision" => Role::Revision,
@@ -351,6 +357,7 @@ fn consequence_of(word: &str) -> Option<Consequence> {
         "changes" => Consequence::Changes,
         "destroys" => Consequence::Destroys,
         "nothing" => Consequence::Nothing,
+        "rehearses" => Consequence::Rehearses,
         "lists" => Consequence::Lists,
         "pager" => Consequence::Pager,
         "unpaged" => Consequence::Unpaged,

@@ -58,6 +58,12 @@ pub(crate) fn sort_words(entry: &ProgramEntry, words: &[Field]) -> SortedWords {
     sorter.sorted
 }
 
+/// True if a program could take the word for an option where the table says that it is a value: `git log -U --output=x`.
+fn looks_like_option(text: &str) -> bool {
+    text.strip_prefix('-')
+        .is_some_and(|rest| rest.starts_with(|first: char| !first.is_ascii_digit()))
+}
+
 struct Sorter<'a> {
     entry: &'a ProgramEntry,
     sorted: SortedWords,
@@ -176,6 +182,9 @@ impl Sorter<'_> {
             };
             if value.may_be_many() {
                 self.record_strange(format!("`{value}` may be several words"));
+            }
+            if looks_like_option(value.known_start()) {
+                self.record_strange(format!("`{value}` may be an option"));
             }
             values.push(value.clone());
         }

@@ -350,12 +350,10 @@ impl Walker<'_> {
     /// Elements of `( … )`: a subscript is calculated.
     pub(super) fn expand_array(&mut self, elements: &[ArrayElement], facts: &mut CommandFacts) {
         for element in elements {
-            self.expand_with(facts, |expander| {
-                if let Some(subscript) = &element.subscript {
-                    expander.look_at_subscript(subscript);
-                }
-                expander.expand_fields(&element.value);
-            });
+            if let Some(subscript) = &element.subscript {
+                self.expand_with(facts, |expander| expander.look_at_subscript(subscript));
+            }
+            self.expand_word(&element.value, facts);
         }
     }
 

@@ -3,6 +3,7 @@
 use super::Walker;
 use super::assign::add_variable_effect;
 use super::command_facts::CommandFacts;
+use super::file_tests::{compares_files, is_file_test, looks_at_file};
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
 
@@ -208,7 +209,7 @@ impl Walker<'_> {
         facts
     }
 
-    /// `test` is harmless but for `-v`, which calculates subscripts: a word that is not known may be it.
+    /// `test` looks at files, and `-v` calculates subscripts: a word that is not known may be it.
     fn test_builtin(&mut self, words: &[Field]) -> CommandFacts {
         let mut facts = CommandFacts::default();
         let last = if words.last().and_then(Field::known_text) == Some("]") { 1 } else { 0 };
@@ -237,7 +238,24 @@ impl Walker<'_> {
                 facts.add(Effect::Unknown(format!("`{word}` may be an operator")));
             }
         }
+        self.add_tested_files(words, &mut facts);
         facts
+    }
+
+    /// Adds looks at the operands of `test` that name files.
+    fn add_tested_files(&self, words: &[Field], facts: &mut CommandFacts) {
+        let is_any = |at: Option<usize>, matches: fn(&str) -> bool| {
+            at.and_then(|at| words.get(at)).and_then(Field::known_text).is_some_and(matches)
+        };
+        for (at, word) in words.iter().enumerate() {
+            let before = at.checked_sub(1);
+            if is_any(before, looks_at_file)
+                || is_any(before, compares_files)
+                || is_any(Some(at + 1), compares_files)
+            {
+                facts.add_looks(self.state.folders.resolve_places(word));
+            }
+        }
     }
 
     fn getopts_builtin(&mut self, words: &[Field]) -> CommandFacts {
@@ -271,8 +289,11 @@ impl Walker<'_> {
         if matches!(file.known_text(), Some("/dev/stdin" | "/dev/fd/0")) {
             return self.run_input("source");
         }
+        let mut facts = CommandFacts::from_effect(Effect::Runs(file.to_string()))
+            .with_risk(self.fed_risk(file));
+        facts.add_at_places(Effect::Read, self.state.folders.resolve_places(file));
         self.state.forget_all();
-        CommandFacts::from_effect(Effect::Runs(file.to_string())).with_risk(self.fed_risk(file))
+        facts
     }
 
     fn exec_builtin(&mut self, words: &[Field]) -> CommandFacts {
@@ -430,7 +451,10 @@ fn harmless_words(name: &str) -> Option<fn(&str) -> bool> {
 
 /// A builtin that does nothing as long as every word is like this.
 fn harmless_when(name: &str, words: &[Field], is_harmless: impl Fn(&str) -> bool) -> CommandFacts {
-    let strange = words.iter().find(|word| !word.known_text().is_some_and(&is_harmless));
+    // The number of a process is neither an option nor text that is evaluated.
+    let is_process = |word: &Field| matches!(word, Field::Process { .. });
+    let strange =
+        words.iter().find(|word| !is_process(word) && !word.known_text().is_some_and(&is_harmless));
     strange.map_or_else(CommandFacts::default, |word| {
         CommandFacts::unknown_effect(format!(
             "gnoma does not know what `{name}` does with `{word}`"
@@ -459,9 +483,4 @@ pub(super) fn is_at_most_a_number(words: &[Field]) -> bool {
         }
         _ => false,
     }
-}
-
-/// True if `test` takes the text for an operator before one operand.
-fn is_file_test(text: &str) -> bool {
-    text.len() == 2 && text.starts_with('-') && !matches!(text, "-a" | "-o")
 }

@@ -42,6 +42,25 @@ impl CommandFacts {
         }
     }
 
+    /// Adds looks at those of the places that are certain.
+    pub(super) fn add_looks(&mut self, places: Vec<FilePlace>) {
+        let is_certain = |place: &FilePlace| !matches!(place, FilePlace::Unknown(_));
+        self.add_at_places(Effect::Look, places.into_iter().filter(is_certain).collect());
+    }
+
+    /// Removes looks at places that another of the effects is about.
+    pub(super) fn remove_covered_looks(&mut self) {
+        let place_of = |effect: &Effect| match effect {
+            Effect::Read(place) | Effect::Write(place) | Effect::Delete(place) => {
+                Some(place.clone())
+            }
+            _ => None,
+        };
+        let others: Vec<FilePlace> = self.effects.iter().filter_map(place_of).collect();
+        self.effects
+            .retain(|effect| !matches!(effect, Effect::Look(place) if others.contains(place)));
+    }
+
     pub(super) fn at_least(&mut self, risk: Risk) {
         self.risk = self.risk.max(risk);
     }
@@ -63,7 +82,7 @@ impl CommandFacts {
 
 fn usual_risk(effect: &Effect) -> Risk {
     match effect {
-        Effect::Read(_) => Risk::None,
+        Effect::Read(_) | Effect::Look(_) => Risk::None,
         Effect::Write(place) if is_device(place) => Risk::Critical,
         Effect::Write(place) => system_place(place).max(Risk::Low),
         Effect::Repository(_) => Risk::Low,

@@ -107,6 +107,7 @@ impl Walker<'_> {
             }
             EnvOption::Folder => {
                 self.state.folders = self.state.folders.enter_folder(&value);
+                facts.add_looks(self.state.folders.current_places());
             }
             EnvOption::Split => match value.known_text().and_then(simple_words) {
                 Some(words) => {

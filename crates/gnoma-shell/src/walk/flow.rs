@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use super::Walker;
-use super::builtins::is_name;
 use super::command_facts::CommandFacts;
 use super::input::{Input, InputSource, feed_of};
 use super::state::Function;
+use super::{
+    builtins::is_name,
+    file_tests::{compares_files, looks_at_file},
+};
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
 use crate::syntax::{
@@ -246,7 +249,7 @@ impl Walker<'_> {
         let mut fields = Vec::new();
         for word in names.words.iter().flatten() {
             self.walk_substitutions(word);
-            fields.extend(self.expand_with(&mut facts, |expander| expander.expand_fields(word)));
+            fields.extend(self.expand_word(word, &mut facts));
         }
         self.record_if_any(format!("for {}", names.name), facts);
         let before = self.state.clone();
@@ -281,11 +284,18 @@ impl Walker<'_> {
         match test {
             Test::Word(word) => self.walk_test_word(word, false, facts),
             Test::Unary(operator, word) => {
+                if looks_at_file(operator) {
+                    self.look_at_file(word, facts);
+                }
                 let named = word.constant_text().is_some_and(|name| is_name(&name));
                 let calculates = matches!(operator.as_str(), "-v" | "-R") && !named;
                 self.walk_test_word(word, calculates, facts);
             }
             Test::Binary(binary) => {
+                if compares_files(&binary.operator) {
+                    self.look_at_file(&binary.left, facts);
+                    self.look_at_file(&binary.right, facts);
+                }
                 let calculates = CALCULATING.contains(&binary.operator.as_str());
                 self.walk_test_word(&binary.left, calculates, facts);
                 self.walk_test_word(&binary.right, calculates, facts);
@@ -297,6 +307,13 @@ impl Walker<'_> {
                 }
             }
         }
+    }
+
+    /// Adds the look at the file that a word of `[[ ]]` names. Its other effects are added by the caller.
+    fn look_at_file(&mut self, word: &Word, facts: &mut CommandFacts) {
+        let mut ignored = CommandFacts::default();
+        let file = self.expand_with(&mut ignored, |expander| expander.expand_single(word));
+        facts.add_looks(self.state.folders.resolve_places(&file));
     }
 
     fn walk_test_word(&mut self, word: &Word, calculates: bool, facts: &mut CommandFacts) {

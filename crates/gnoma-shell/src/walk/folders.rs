@@ -14,6 +14,7 @@ impl Walker<'_> {
         let options = words.iter().take_while(|word| is_option(word)).count();
         let physical = words.iter().take(options).any(|word| word.known_text() == Some("-P"));
         let unknown = self.state.folders.to_unknown();
+        let looks = self.looks_of_cd(words.get(options..).unwrap_or_default());
         let to = match words.get(options..).unwrap_or_default() {
             [] => {
                 let home = self.start.home.as_deref().and_then(Path::to_str);
@@ -37,7 +38,31 @@ impl Walker<'_> {
         if !is_there {
             self.failed = Some(before);
         }
-        CommandFacts::default()
+        looks
+    }
+
+    /// The look at the folder to which `cd` goes, from where the shell is if no `cd` before it failed.
+    fn looks_of_cd(&self, words: &[Field]) -> CommandFacts {
+        let mut facts = CommandFacts::default();
+        let likely = self.state.folders.to_likely();
+        let to = match words {
+            [] => self
+                .start
+                .home
+                .as_deref()
+                .and_then(Path::to_str)
+                .map(|home| likely.change_folder(&[home])),
+            [Field::Known(text)] if text == "-" => {
+                self.state.before.as_ref().map(Folders::to_likely)
+            }
+            _ if self.state.variables.contains_key("CDPATH") => None,
+            [word] => word.possible_texts().map(|texts| likely.change_folder(&texts)),
+            _ => None,
+        };
+        if let Some(to) = to {
+            facts.add_looks(to.current_places());
+        }
+        facts
     }
 
     fn change_folder(&mut self, to: Folders) {

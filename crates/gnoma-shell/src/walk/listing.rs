@@ -163,7 +163,8 @@ fn new_file(words: &[&str]) -> Option<String> {
 }
 
 fn is_certain(effect: &Effect) -> bool {
-    matches!(effect, Effect::Read(FilePlace::Path(_) | FilePlace::Pattern { .. }))
+    let (Effect::Read(place) | Effect::Look(place)) = effect else { return false };
+    !matches!(place, FilePlace::Unknown(_))
 }
 
 /// True if a program prints some of the lines it reads, each whole.

@@ -10,6 +10,7 @@ mod command_facts;
 mod control_flow;
 mod declare;
 mod env;
+mod file_tests;
 mod flow;
 mod folders;
 mod input;

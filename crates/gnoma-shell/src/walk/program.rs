@@ -84,13 +84,15 @@ impl Walker<'_> {
         let sorted = sort_words(entry, words);
         let cwd = working_folder(&sorted, cwd);
         let call = ProgramCall { title, entry, words, sorted: &sorted, cwd, from };
-        if entry.has_trait(Trait::Commands) {
-            return self.command_of(&call);
-        }
-        match entry.by {
+        let mut facts = match entry.by {
+            _ if entry.has_trait(Trait::Commands) => self.command_of(&call),
             Some(by) => special::look_closer(self, by, &call),
             None => self.generic_facts(&call),
+        };
+        if sorted.options.iter().any(|given| given.role == Role::Folder) {
+            facts.add_looks(call.cwd.current_places());
         }
+        facts
     }
 
     /// A program whose first operand names what it shall do.
@@ -130,6 +132,10 @@ impl Walker<'_> {
     /// Effects a program has whatever its arguments are.
     pub(super) fn add_fixed_effects(&self, call: &ProgramCall<'_>, facts: &mut CommandFacts) {
         if call.sorted.leads_to(Consequence::Nothing) {
+            return;
+        }
+        if call.sorted.leads_to(Consequence::Rehearses) {
+            facts.add(Effect::Runs(format!("{} without changing anything", call.title)));
             return;
         }
         for does in &call.entry.does {
@@ -263,7 +269,9 @@ impl Walker<'_> {
             Role::Delete => facts.add_at_places(Effect::Delete, cwd.resolve_places(word)),
             Role::Repository => {
                 facts.add(Effect::Unknown(format!("the settings of `{word}` may run programs")));
+                facts.add_looks(cwd.resolve_places(word));
             }
+            Role::Look => facts.add_looks(cwd.resolve_places(word)),
             Role::Url => {
                 self.oddities.extend(obfuscation::in_address(word.known_start()));
                 facts.add(Effect::Network(obfuscation::parse_host(word.known_start())));
@@ -323,6 +331,7 @@ fn add_consequence(call: &ProgramCall<'_>, given: &GivenOption, facts: &mut Comm
             Consequence::Writes
             | Consequence::Deletes
             | Consequence::Nothing
+            | Consequence::Rehearses
             | Consequence::Unpaged
             | Consequence::Lists
             | Consequence::Creates
@@ -387,7 +396,7 @@ fn keeps_nothing(call: &ProgramCall<'_>, role: Role, word: &Field) -> bool {
         Role::Read | Role::List | Role::Path | Role::Archive | Role::Revision => {
             !changes.into_iter().any(|change| call.sorted.leads_to(change))
         }
-        Role::Text | Role::Folder | Role::Command | Role::Verb => true,
+        Role::Text | Role::Folder | Role::Look | Role::Command | Role::Verb => true,
         Role::Names
         | Role::Glob
         | Role::Delete

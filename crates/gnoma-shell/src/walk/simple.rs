@@ -48,6 +48,7 @@ impl Walker<'_> {
         if fields.len() != 1 || fields.first().and_then(Field::known_text) != Some("exec") {
             (self.input, self.shown) = outer;
         }
+        facts.remove_covered_looks();
         let mut invocation = self.make_invocation(text, &fields, facts);
         invocation.cwd = cwd.likely_folder().map(Path::to_path_buf);
         if let Some(place) = self.found.get_mut(at) {
@@ -62,7 +63,16 @@ impl Walker<'_> {
             let text = word.span.text_in(&self.text);
             self.oddities.extend(obfuscation::in_word(word, text, at == 0));
             self.look_into_array(word, facts);
-            fields.extend(self.expand_with(facts, |expander| expander.expand_fields(word)));
+            fields.extend(self.expand_word(word, facts));
+        }
+        fields
+    }
+
+    /// Expands a word to the words that a command gets. The shell looks up the names that fit a pattern.
+    pub(super) fn expand_word(&mut self, word: &Word, facts: &mut CommandFacts) -> Vec<Field> {
+        let fields = self.expand_with(facts, |expander| expander.expand_fields(word));
+        for pattern in fields.iter().filter(|field| matches!(field, Field::Pattern(_))) {
+            facts.add_looks(self.state.folders.resolve_places(pattern));
         }
         fields
     }

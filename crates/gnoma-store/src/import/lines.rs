@@ -54,7 +54,7 @@ pub(super) fn read_json_lines(path: &Path) -> Result<ImportedTranscript> {
 fn read_head(path: &Path, line: &[u8]) -> Result<LinesHead> {
     let head = gnoma_core::json::from_bytes::<LinesHead>(line).map_err(|error| {
         import_error(format_args!(
-            "`{}` does not begin like a gnoma export: {error}",
+            "`{}` does not begin like a file of `gnoma sessions export --format jsonl` ({error})",
             path.display()
         ))
     })?;

@@ -53,6 +53,11 @@ enum NameKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameId(pub i64);
 
+impl NameId {
+    /// The failure of a call whose process died while it ran. What the call took is an estimate.
+    pub const PROCESS_DIED: Self = Self(-1);
+}
+
 /// One settled call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallRow {
@@ -114,39 +119,58 @@ pub struct UsageRead<T> {
     pub damaged: DamagedCalls,
 }
 
-/// Records a call that is being settled under `number`.
-pub(super) fn insert_call(
+/// Returns the row of a call that is being settled, and records its names.
+pub(super) fn make_row(
     connection: &Connection,
-    (arm, number, at_ms): (i64, i64, i64),
+    (arm, at_ms): (i64, i64),
     origin: &CallOrigin,
     call: &SettledCall,
-) -> Result<()> {
+) -> Result<CallRow> {
     let CallOrigin { project, branch, session, elf, turn, task } = origin;
-    let id = |kind, name: &str| name_id(connection, kind, name, day_of(at_ms));
-    let amount = &call.amount;
+    let id = |kind, name: &str| name_id(connection, kind, name, day_of(at_ms)).map(NameId);
+    Ok(CallRow {
+        at_ms,
+        arm,
+        project: id(NameKind::Project, project)?,
+        branch: id(NameKind::Branch, branch)?,
+        session: id(NameKind::Session, session)?,
+        elf: id(NameKind::Session, elf)?,
+        turn: hash_turn(turn),
+        task: id(NameKind::Task, task)?,
+        failure: id(NameKind::Failure, call.failure.map_or("", failure_name))?,
+        amount: call.amount,
+        thinking: call.thinking,
+        is_priced: call.is_priced,
+        first_part_ms: call.first_part_ms,
+    })
+}
+
+/// Records a call that is being settled under `number`.
+pub(super) fn insert_row(connection: &Connection, number: i64, row: &CallRow) -> Result<()> {
+    let amount = &row.amount;
     run_statement(
         connection,
         "INSERT OR REPLACE INTO call VALUES \
          (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         params![
-            at_ms,
+            row.at_ms,
             number,
-            arm,
-            id(NameKind::Project, project)?,
-            id(NameKind::Branch, branch)?,
-            id(NameKind::Session, session)?,
-            id(NameKind::Session, elf)?,
-            hash_turn(turn),
-            id(NameKind::Task, task)?,
-            call.failure.map_or(Ok(0), |kind| id(NameKind::Failure, failure_name(kind)))?,
+            row.arm,
+            row.project.0,
+            row.branch.0,
+            row.session.0,
+            row.elf.0,
+            row.turn,
+            row.task.0,
+            row.failure.0,
             clamp_count(amount.requests),
             clamp_count(amount.input),
             clamp_count(amount.cached),
             clamp_count(amount.cache_write),
             clamp_count(amount.output),
-            clamp_count(call.thinking),
-            call.is_priced.then(|| clamp_count(amount.micro_usd)),
-            call.first_part_ms.map(clamp_count),
+            clamp_count(row.thinking),
+            row.is_priced.then(|| clamp_count(amount.micro_usd)),
+            row.first_part_ms.map(clamp_count),
         ],
     )
     .map(|_| ())
@@ -222,22 +246,24 @@ pub(super) fn fold_rows<T>(
 ) -> Result<UsageRead<T>> {
     let day = day_of(from_ms);
     let mut damaged = DamagedCalls::default();
+    let arms = read_arms(connection)?;
     let mut select =
         connection.prepare_cached("SELECT * FROM call WHERE at_ms >= ?1").in_words()?;
     let mut rows = select.query([begin_ms(day)]).in_words()?;
     while let Some(row) = rows.next().in_words()? {
         match read_row(row) {
-            Ok(call) => {
+            Ok(call) if arms.contains_key(&call.arm) => {
                 if add(&mut state, call).is_break() {
                     break;
                 }
             }
-            Err(_unreadable) => damaged.add(row),
+            // A call of an unknown arm would count beside its day's sum.
+            Ok(_) | Err(_) => damaged.add(row),
         }
     }
     let from_day = i32::try_from(day).unwrap_or(if day < 0 { i32::MIN } else { i32::MAX });
     let sums = daily_totals(connection, from_day)?;
-    Ok(UsageRead { state, totals: sums, arms: read_arms(connection)?, damaged })
+    Ok(UsageRead { state, totals: sums, arms, damaged })
 }
 
 impl DamagedCalls {
@@ -359,7 +385,8 @@ pub(super) fn forget_before(connection: &Connection, before_ms: i64) -> Result<u
             connection,
             "DELETE FROM call_name WHERE number NOT IN (SELECT project FROM call UNION \
              SELECT branch FROM call UNION SELECT session FROM call UNION SELECT elf FROM call \
-             UNION SELECT task FROM call UNION SELECT failure FROM call)",
+             UNION SELECT task FROM call UNION SELECT failure FROM call) AND NOT EXISTS (SELECT 1 FROM hold WHERE \
+             instr(',' || replace(trim(call_facts, '[]'), ' ', '') || ',', ',' || number || ',') > 0)",
             [],
         )?;
     }

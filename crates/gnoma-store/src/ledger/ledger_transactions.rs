@@ -12,7 +12,13 @@ use gnoma_core::{
 use rusqlite::{Connection, OptionalExtension, params};
 
 pub(super) use super::statements::{daily_totals, run_statement};
-use super::{calls, error_sentences::LedgerResultExt, limit_check, window};
+use super::{
+    calls::{self, CallRow},
+    error_sentences::LedgerResultExt,
+    limit_check,
+    lost_calls::{self, LostCall},
+    window,
+};
 use crate::{
     calendar::day_of,
     error::Result,
@@ -29,8 +35,8 @@ const COUNTED: [&str; 5] = ["requests", "input", "output", "micro_usd", "cached"
 /// The columns that only days of arms have.
 const CACHED: [&str; 1] = ["cache_write"];
 
-/// The facts that a process remembers of its own reservation, so that it is settled rightly even after others took
-/// the process for dead and let go of it.
+/// The facts that a process remembers of its own reservation, so that it can settle it. If others took the process for
+/// dead, they have settled it, and their estimate stays.
 #[derive(Clone, Debug)]
 pub(super) struct ReservedCall {
     pub(super) arm: ModelRef,
@@ -60,8 +66,8 @@ impl LedgerTransaction<'_> {
         &self,
         ask: &ReservationRequest,
     ) -> Result<std::result::Result<HoldId, ExhaustedLimit>> {
-        self.remove_dead_processes()?;
-        let levels = self.levels_without(&[], &ask.draws, ask.at_ms)?;
+        self.settle_dead_processes()?;
+        let levels = self.levels(&ask.draws, ask.at_ms)?;
         match self.longest_refusal(&levels, ask)? {
             Some(full) => Ok(Err(full)),
             None => self.insert_hold(ask).map(Ok),
@@ -99,12 +105,15 @@ impl LedgerTransaction<'_> {
     fn insert_hold(&self, ask: &ReservationRequest) -> Result<HoldId> {
         let process = self.sign_in(ask.at_ms)?;
         let taken = ask.amount;
+        let arm = self.find_or_insert_arm(&ask.arm)?;
+        let facts = lost_calls::describe_call(self.connection, arm, ask)?;
         // Sixty-three random bits are never drawn twice.
         let id: i64 = self
             .connection
             .prepare_cached(
-                "INSERT INTO hold(id, process, at_ms, requests, input, output, micro_usd, cached) \
-                 VALUES (random() & 0x7fffffffffffffff, ?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+                "INSERT INTO hold(id, process, at_ms, requests, input, output, micro_usd, cached, \
+                 call_facts) VALUES (random() & 0x7fffffffffffffff, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
+                 RETURNING id",
             )
             .and_then(|mut insert| {
                 insert.query_row(
@@ -116,6 +125,7 @@ impl LedgerTransaction<'_> {
                         clamp_count(taken.output),
                         clamp_count(taken.micro_usd),
                         clamp_count(taken.cached),
+                        facts,
                     ],
                     |row| row.get(0),
                 )
@@ -140,22 +150,29 @@ impl LedgerTransaction<'_> {
         call: &SettledCall,
     ) -> Result<()> {
         let Some(kept) = kept else { return self.is_settled(hold) };
-        let is_first = self.run_statement(
-            "INSERT OR IGNORE INTO settled(hold, at_ms) VALUES (?1, ?2)",
-            [hold.0, at_ms],
-        )?;
-        if is_first == 0 {
-            return Ok(());
-        }
-        let number = self.connection.last_insert_rowid();
+        let Some(number) = self.number_settlement(hold.0, at_ms)? else { return Ok(()) };
         release_hold(self.connection, hold.0)?;
-        let (day, arm, amount) = (day_of(at_ms), self.find_or_insert_arm(&kept.arm)?, &call.amount);
-        self.add_day(day, arm, amount)?;
-        calls::insert_call(self.connection, (arm, number, at_ms), &kept.origin, call)?;
-        for name in unique_names(&kept.pools) {
-            let pool = self.pool_or_new(name)?;
-            self.add_amount(&day_sql("pool_day", "pool, day"), [pool, day], amount)?;
-            self.add_call(pool, at_ms, number, amount)?;
+        let arm = self.find_or_insert_arm(&kept.arm)?;
+        let row = calls::make_row(self.connection, (arm, at_ms), &kept.origin, call)?;
+        let pools = unique_names(&kept.pools).map(|name| self.pool_or_new(name));
+        self.book_call(number, &row, &pools.collect::<Result<Vec<i64>>>()?)
+    }
+
+    /// Numbers the settlement of a reservation; `None` if it is settled already.
+    fn number_settlement(&self, hold: i64, at_ms: i64) -> Result<Option<i64>> {
+        let sql = "INSERT OR IGNORE INTO settled(hold, at_ms) VALUES (?1, ?2)";
+        let is_first = self.run_statement(sql, [hold, at_ms])? > 0;
+        Ok(is_first.then(|| self.connection.last_insert_rowid()))
+    }
+
+    /// Counts a call that is settled under `number` on its day and arm and in its pools, and records it.
+    fn book_call(&self, number: i64, row: &CallRow, pools: &[i64]) -> Result<()> {
+        let (day, amount) = (day_of(row.at_ms), &row.amount);
+        self.add_day(day, row.arm, amount)?;
+        calls::insert_row(self.connection, number, row)?;
+        for pool in pools {
+            self.add_amount(&day_sql("pool_day", "pool, day"), [*pool, day], amount)?;
+            self.add_call(*pool, row.at_ms, number, amount)?;
         }
         Ok(())
     }
@@ -222,18 +239,14 @@ impl LedgerTransaction<'_> {
         .map(|_| ())
     }
 
-    /// Returns the state of all limits of `draws`. Changes nothing.
+    /// Returns the state of all limits of `draws`. Changes nothing: what a dead process holds is held until it is
+    /// settled.
     pub(super) fn levels(&self, draws: &[PoolDraw], at_ms: i64) -> Result<Vec<Level>> {
-        self.levels_without(&self.dead_processes()?, draws, at_ms)
-    }
-
-    /// Returns the state of all limits, without what `dead` processes hold.
-    fn levels_without(&self, dead: &[i64], draws: &[PoolDraw], at_ms: i64) -> Result<Vec<Level>> {
         let mut levels = Vec::new();
         for draw in draws.iter().filter(|draw| !draw.limits.is_empty()) {
             let number = self.find_pool(&draw.pool)?;
             let held = match number {
-                Some(pool) => window::held_amount(self.connection, pool, dead)?,
+                Some(pool) => window::held_amount(self.connection, pool)?,
                 None => Amount::default(),
             };
             for limit in &draw.limits {
@@ -253,16 +266,22 @@ impl LedgerTransaction<'_> {
         Ok(levels)
     }
 
-    /// Lets go of what processes hold that are no more.
-    pub(super) fn remove_dead_processes(&self) -> Result<()> {
-        for number in self.dead_processes()? {
-            self.run_statement("DELETE FROM process WHERE number = ?1", [number])?;
+    /// Settles the calls that processes had in flight when they died, at the time and with the amount of their
+    /// reservations. Writes nothing if no process died.
+    pub(super) fn settle_dead_processes(&self) -> Result<()> {
+        for process in self.dead_processes()? {
+            for LostCall { hold, pools, row } in lost_calls::read_lost(self.connection, process)? {
+                if let Some(number) = self.number_settlement(hold, row.at_ms)? {
+                    self.book_call(number, &row, &pools)?;
+                }
+            }
+            self.run_statement("DELETE FROM process WHERE number = ?1", [process])?;
         }
         Ok(())
     }
 
     /// Returns the numbers of processes that are recorded and no longer run.
-    fn dead_processes(&self) -> Result<Vec<i64>> {
+    pub(super) fn dead_processes(&self) -> Result<Vec<i64>> {
         let mut others = self
             .connection
             .prepare_cached(

@@ -5,8 +5,9 @@
 //!
 //! - A reservation counts until it is settled or released, or until its process is gone: dead, or from an earlier
 //!   boot. If that cannot be determined (another container or machine), a process counts as gone after six silent
-//!   hours. What a dead process had in flight is not counted, because no one knows it.
-//! - A process that was wrongly considered dead settles all the same: it remembers its reservations.
+//!   hours. What a dead process had reserved is settled as spent ([`lost_calls`]) by the next one that opens the
+//!   ledger or reserves.
+//! - If a process was wrongly considered dead, the estimate of its call stays: too much rather than too little.
 //! - A clock that goes back frees nothing: entries dated later than now stay in every window. A clock that was
 //!   wrongly ahead would keep windows full until then; [`SqliteLedger::redate_future`] fixes that.
 //! - Daily sums are kept forever, single calls for two days and no fewer than the latest 5,000; a rolling window
@@ -24,6 +25,7 @@ mod error_sentences;
 mod ledger_maintenance;
 mod ledger_transactions;
 mod limit_check;
+mod lost_calls;
 mod memory;
 mod notes;
 mod open;
@@ -50,7 +52,7 @@ use gnoma_core::{
     },
     store::{StoreErrorKind, StoreFuture},
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use self::{
     calls::{CallRow, DamagedCall, DamagedCalls, KEPT_DAYS, NameId, UsageRead},
@@ -74,6 +76,9 @@ use crate::{
 /// Most transactions of [`SqliteLedger::forget_calls`]: more calls than any ledger has.
 const MAX_FORGOTTEN_PIECES: usize = 10_000;
 
+/// A time at which no process has been silent for long: only processes that are known to be dead count as dead.
+const NO_TIME_MS: i64 = i64::MIN;
+
 /// The time to wait for other processes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -83,6 +88,7 @@ pub struct SqliteLedger {
     memory: Arc<ProcessReservations>,
     identity: Arc<Identity>,
     file: Option<PathBuf>,
+    has_lost_calls: bool,
     /// Keeps others from replacing the file; goes after the thread.
     _user: Option<User>,
 }
@@ -118,6 +124,9 @@ impl SqliteLedger {
     pub fn open_to_read(path: &Path) -> Result<Option<Self>> {
         let Some(connection) = open::open_to_read(path, PATIENCE)? else { return Ok(None) };
         let identity = Arc::new(new_identity(&connection)?);
+        let has_lost_calls = with_ledger_view(&connection, &identity, NO_TIME_MS, |books| {
+            books.dead_processes().map(|dead| !dead.is_empty())
+        })?;
         let file = path.to_owned();
         let connect = move || {
             let changed = || ledger_error(StoreErrorKind::Busy, "it was replaced");
@@ -126,7 +135,14 @@ impl SqliteLedger {
         let worker =
             Worker::spawn_reader(connect).map_err(|error| reword_error(error, "thread"))?;
         let (memory, file) = (Arc::default(), Some(path.to_owned()));
-        Ok(Some(Self { worker, memory, identity, file, _user: None }))
+        Ok(Some(Self { worker, memory, identity, file, has_lost_calls, _user: None }))
+    }
+
+    /// Reports whether a ledger that was opened for reading lacks calls of processes that died, which
+    /// [`open`](Self::open) settles.
+    #[must_use]
+    pub fn has_lost_calls(&self) -> bool {
+        self.has_lost_calls
     }
 
     /// A ledger that is gone when it is dropped and never touches the disk.
@@ -143,6 +159,8 @@ impl SqliteLedger {
         user: Option<User>,
     ) -> Result<Self> {
         let identity = Arc::new(new_identity(&connection)?);
+        // A reservation that cannot be settled now is settled with the next one, which reports the reason.
+        let _unsettled = settle_dead_processes(&connection, &identity);
         let memory = Arc::new(ProcessReservations::default());
         let path = file.as_ref().map(|file| file.path.clone());
         let tending = LedgerMaintenance {
@@ -152,7 +170,7 @@ impl SqliteLedger {
         };
         let worker = Worker::spawn_writer(connection, tending)
             .map_err(|error| reword_error(error, "thread"))?;
-        Ok(Self { worker, memory, identity, file: path, _user: user })
+        Ok(Self { worker, memory, identity, file: path, has_lost_calls: false, _user: user })
     }
 
     /// Moves what is dated later than `now_ms` to that time, once a clock that was wrongly ahead has
@@ -278,6 +296,19 @@ fn new_identity(connection: &Connection) -> Result<Identity> {
     Ok(Identity::of_this_process(token))
 }
 
+/// Settles what processes of this machine reserved before they died.
+fn settle_dead_processes(connection: &Connection, me: &Identity) -> Result<()> {
+    with_ledger_view(connection, me, NO_TIME_MS, |books| {
+        if books.dead_processes()?.is_empty() {
+            return Ok(());
+        }
+        let behavior = TransactionBehavior::Immediate;
+        let transaction = Transaction::new_unchecked(connection, behavior).in_words()?;
+        books.settle_dead_processes()?;
+        transaction.commit().in_words()
+    })
+}
+
 /// Does `work` with the books as this process sees them at `at_ms`.
 fn with_ledger_view<T>(
     connection: &Connection,
@@ -349,7 +380,14 @@ impl Ledger for SqliteLedger {
         let (memory, me) = (Arc::clone(&self.memory), Arc::clone(&self.identity));
         Box::pin(self.run_job(move |connection| {
             drop(memory.release_dropped(connection)?);
-            with_ledger_view(connection, &me, at_ms, |books| books.levels(&draws, at_ms))
+            with_ledger_view(connection, &me, at_ms, |books| {
+                match books.settle_dead_processes() {
+                    // In a ledger that is open for reading, what the dead reserved stays reserved.
+                    Err(error) if error.kind == StoreErrorKind::ReadOnly => {}
+                    settled => settled?,
+                }
+                books.levels(&draws, at_ms)
+            })
         }))
     }
 

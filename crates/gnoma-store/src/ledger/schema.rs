@@ -4,7 +4,7 @@
 pub(super) const APPLICATION_ID: i32 = 0x676e_6f6c;
 
 /// Step `n` leads from version `n` to `n + 1`.
-pub(super) const STEPS: [&str; 4] = [FIRST, SECOND, THIRD, FOURTH];
+pub(super) const STEPS: [&str; 5] = [FIRST, SECOND, THIRD, FOURTH, FIFTH];
 
 /// Version 1 of the tables.
 ///
@@ -143,6 +143,12 @@ const FOURTH: &str = "
 ALTER TABLE call_name ADD COLUMN last_day INTEGER NOT NULL DEFAULT 0;
 UPDATE call_name SET last_day = coalesce((SELECT max(at_ms) / 86400000 FROM call), 0);
 CREATE INDEX call_name_by_day ON call_name(last_day);
+";
+
+/// Version 5: what [`super::lost_calls`] needs of a call in flight, as a JSON array of numbers; NULL for holds of older
+/// versions. One column for all, so that the schema stays on the first page, where [`super::salvage`] reads it.
+const FIFTH: &str = "
+ALTER TABLE hold ADD COLUMN call_facts TEXT;
 ";
 
 #[cfg(test)]

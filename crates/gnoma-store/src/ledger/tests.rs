@@ -52,6 +52,7 @@ fn dollars(micro_usd: u64) -> Amount {
 struct Flying {
     caller: usize,
     hold: HoldId,
+    at_ms: i64,
     kept: ReservedCall,
     amount: Amount,
 }
@@ -84,10 +85,21 @@ impl Model {
         self.done.iter().filter(draws).filter(counts).map(|d| d.amount.in_unit(limit.unit)).sum()
     }
 
+    /// What the dead had in flight counts as it was reserved.
+    fn settle_dead(&mut self) {
+        for call in std::mem::take(&mut self.flying) {
+            if self.dead.contains(&call.caller) {
+                let Flying { at_ms, kept, amount, .. } = call;
+                self.done.push(Done { at_ms, kept, amount });
+            } else {
+                self.flying.push(call);
+            }
+        }
+    }
+
     fn held(&self, pool: &str, limit: &Limit) -> u64 {
         self.flying
             .iter()
-            .filter(|call| !self.dead.contains(&call.caller))
             .filter(|call| call.kept.pools.iter().any(|name| name == pool))
             .map(|call| call.amount.in_unit(limit.unit))
             .sum()
@@ -121,6 +133,7 @@ impl Pair<'_> {
     }
 
     fn reserve(&self, caller: usize, ask: &ReservationRequest) -> Result<HoldId, ExhaustedLimit> {
+        self.model.borrow_mut().settle_dead();
         let expected = self.model.borrow().has_room(ask);
         let reserved = self.books(caller, |books| books.reserve(ask)).unwrap();
         match &reserved {
@@ -129,6 +142,7 @@ impl Pair<'_> {
                 self.model.borrow_mut().flying.push(Flying {
                     caller,
                     hold: *hold,
+                    at_ms: ask.at_ms,
                     kept: ReservedCall::from_ask(ask),
                     amount: ask.amount,
                 });
@@ -198,7 +212,8 @@ const CAP: u64 = 100;
 fn capped(amount: Amount) -> ReservationRequest {
     let limit = Limit { unit: Unit::MicroUsd, window: Window::Ever, most: CAP };
     let draws = vec![PoolDraw { pool: "cap".into(), limits: vec![limit] }];
-    ReservationRequest { at_ms: 0, arm: arm(0), amount, draws, origin: CallOrigin::default() }
+    let origin = CallOrigin::default();
+    ReservationRequest { at_ms: 0, arm: arm(0), amount, is_priced: true, draws, origin }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -211,7 +226,7 @@ enum End {
     Rollback,
     /// Its process dies.
     Die,
-    /// Others take its process for dead, and it settles all the same.
+    /// Others take its process for dead and settle its call; it settles too late.
     Rise,
 }
 
@@ -262,9 +277,13 @@ fn finish(pair: &Pair<'_>, caller: usize, hold: HoldId, end: End) {
             pair.model.borrow_mut().dead.insert(caller);
         }
         End::Rise => {
+            let late = pair.model.borrow().flying.iter().find(|call| call.hold == hold).cloned();
             pair.model.borrow_mut().dead.insert(caller);
-            pair.books(usize::MAX, |books| books.remove_dead_processes().unwrap());
-            pair.commit(hold, 0, dollars(45));
+            pair.books(usize::MAX, |books| books.settle_dead_processes().unwrap());
+            pair.model.borrow_mut().settle_dead();
+            let kept = late.map(|call| call.kept);
+            let more = dollars(45 + BEYOND);
+            pair.books(caller, |b| b.settle_hold(hold, kept.as_ref(), 0, &more.into())).unwrap();
         }
     }
 }
@@ -288,9 +307,7 @@ fn check(pair: &Pair<'_>) {
     let model = pair.model.borrow();
     let taken: u64 = model.done.iter().map(|done| done.amount.micro_usd).sum();
     let beyond: u64 = model.done.iter().map(|done| done.amount.micro_usd - 45).sum();
-    let has_risen = model.done.len() > 2;
-    // Only a process that was wrongly taken for dead can take what was given to another meanwhile.
-    assert!(taken <= CAP + beyond || has_risen, "{taken}");
+    assert!(taken <= CAP + beyond, "{taken}");
 }
 
 #[test]
@@ -299,7 +316,7 @@ fn no_interleaving_of_three_callers_passes_a_limit_or_leaks() {
     let pair = Pair { connection: &connection, model: RefCell::default() };
     let mut seen = 0;
     explore(&pair, [Stage::Waits; 3], &mut seen);
-    assert!(seen > 5000, "{seen}");
+    assert!(seen > 3000, "{seen}");
 }
 
 #[derive(Clone, Debug)]
@@ -377,10 +394,10 @@ proptest! {
                     }
                     let draws = pools.into_iter().map(draw).collect();
                     let origin = CallOrigin::default();
-                    let ask = ReservationRequest { at_ms: now_ms, arm: arm(caller), amount, draws, origin };
-                    let before = pair.model.borrow().done.len();
+                    let (at_ms, arm) = (now_ms, arm(caller));
+                    let ask =
+                        ReservationRequest { at_ms, arm, amount, is_priced: true, draws, origin };
                     let _reserved = pair.reserve(caller, &ask);
-                    prop_assert_eq!(pair.model.borrow().done.len(), before);
                 }
                 Step::Commit { which, amount } => {
                     if let Some(hold) = flying(which) {
@@ -585,11 +602,12 @@ fn a_ledger_of_the_first_version_keeps_what_it_counted() {
 #[test]
 fn a_damaged_call_is_left_out_and_described_and_its_sum_stays() {
     let connection = connection();
-    settle_at(&connection, [1_000, 2_000, 3_000, 4_000].into_iter());
+    settle_at(&connection, [1_000, 2_000, 3_000, 4_000, 5_000].into_iter());
     for damage in [
         "UPDATE call SET input = -5 WHERE at_ms = 1000",
         "UPDATE call SET micro_usd = 'much' WHERE at_ms = 2000",
         "UPDATE call SET arm = 'nobody' WHERE at_ms = 3000",
+        "UPDATE call SET arm = 77 WHERE at_ms = 4000",
     ] {
         connection.execute_batch("PRAGMA foreign_keys = 0").unwrap();
         assert_eq!(connection.execute(damage, []).unwrap(), 1);
@@ -599,10 +617,10 @@ fn a_damaged_call_is_left_out_and_described_and_its_sum_stays() {
         std::ops::ControlFlow::Continue(())
     };
     let read = calls::fold_rows(&connection, i64::MIN, 0, add).unwrap();
-    assert_eq!((read.state, read.damaged.count, read.damaged.first.len()), (1, 3, 3));
+    assert_eq!((read.state, read.damaged.count, read.damaged.first.len()), (1, 4, 4));
     let second = &read.damaged.first[1];
     assert!(second.number.is_some() && second.at_ms == Some(2_000), "{second:?}");
-    assert_eq!(read.totals.iter().map(|total| total.amount.micro_usd).sum::<u64>(), 4);
+    assert_eq!(read.totals.iter().map(|total| total.amount.micro_usd).sum::<u64>(), 5);
 }
 
 /// The names of recorded calls in the ledger.
@@ -717,4 +735,50 @@ fn a_ledger_without_calls_gets_them_and_keeps_its_sums() {
         let money: Vec<u64> = read.totals.iter().map(|total| total.amount.micro_usd).collect();
         assert_eq!(money, [50, 1]);
     }
+}
+
+/// The recorded calls, in their order.
+fn recorded_calls(connection: &Connection) -> Vec<calls::CallRow> {
+    let add = |rows: &mut Vec<calls::CallRow>, call| {
+        rows.push(call);
+        std::ops::ControlFlow::Continue(())
+    };
+    calls::fold_rows(connection, i64::MIN, Vec::new(), add).unwrap().state
+}
+
+#[test]
+fn call_of_a_killed_process_counts_as_reserved_under_its_names() {
+    let connection = connection();
+    let pair = Pair { connection: &connection, model: RefCell::default() };
+    let at_ms = 1_800_000_000_000;
+    let origin = CallOrigin { project: "/p".into(), session: "s".into(), ..CallOrigin::default() };
+    pair.reserve(0, &ReservationRequest { at_ms, origin, ..capped(dollars(30)) }).unwrap();
+    pair.model.borrow_mut().dead.insert(0);
+    assert_eq!(calls::forget_before(&connection, i64::MAX).unwrap(), 0, "its names stay");
+    for _ in 0..2 {
+        pair.books(1, |books| books.settle_dead_processes().unwrap());
+    }
+    let [call] = recorded_calls(&connection).try_into().unwrap();
+    assert_eq!((call.at_ms, call.amount, call.is_priced), (at_ms, dollars(30), true));
+    assert_eq!(call.failure, calls::NameId::PROCESS_DIED);
+    let names = calls::read_names(&connection, &[call.project, call.session]).unwrap();
+    assert_eq!(names.into_values().collect::<Vec<_>>(), ["/p", "s"]);
+    assert_eq!(level(&connection, Window::Day, at_ms), 30);
+    assert_eq!(level(&connection, Window::Rolling { ms: 60_000 }, at_ms), 30);
+    let [sum] = ledger_transactions::daily_totals(&connection, 0).unwrap().try_into().unwrap();
+    assert_eq!(sum.amount, dollars(30));
+}
+
+#[test]
+fn reservation_of_an_older_gnoma_ends_with_its_process() {
+    let connection = connection();
+    let pair = Pair { connection: &connection, model: RefCell::default() };
+    pair.reserve(0, &capped(dollars(30))).unwrap();
+    connection.execute("UPDATE hold SET call_facts = NULL", []).unwrap();
+    pair.model.borrow_mut().dead.insert(0);
+    pair.books(1, |books| books.settle_dead_processes().unwrap());
+    assert!(recorded_calls(&connection).is_empty());
+    let held: i64 =
+        connection.query_row("SELECT count(*) FROM hold", [], |row| row.get(0)).unwrap();
+    assert_eq!(held, 0);
 }

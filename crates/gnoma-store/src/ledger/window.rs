@@ -55,22 +55,11 @@ pub(super) fn used_amount(
     }
 }
 
-/// Returns what calls in flight hold of `pool`, without those of `dead` processes.
-pub(super) fn held_amount(connection: &Connection, pool: i64, dead: &[i64]) -> Result<Amount> {
-    let mut holds = connection
-        .prepare_cached(
-            "SELECT process, requests, input, output, micro_usd, cached \
-             FROM draw JOIN hold ON hold.id = draw.hold WHERE pool = ?1",
-        )
-        .in_words()?;
-    let mut rows = holds.query([pool]).in_words()?;
-    let mut held = Amount::default();
-    while let Some(row) = rows.next().in_words()? {
-        if !dead.contains(&row.get(0).in_words()?) {
-            held.add(&read_amount(row, 1).in_words()?);
-        }
-    }
-    Ok(held)
+/// Returns what calls in flight hold of `pool`.
+pub(super) fn held_amount(connection: &Connection, pool: i64) -> Result<Amount> {
+    let sql =
+        format!("SELECT {SUMS} FROM draw JOIN hold ON hold.id = draw.hold WHERE draw.pool = ?1");
+    sum_amounts(connection, &sql, [pool])
 }
 
 /// Returns when the window begins again.

@@ -71,6 +71,7 @@ fn ask(amount: Amount) -> ReservationRequest {
         at_ms: NOW_MS,
         arm: arm(),
         amount,
+        is_priced: true,
         draws: limits(CAP),
         origin: CallOrigin::default(),
     }
@@ -258,23 +259,45 @@ fn killed_at_any_moment_what_was_settled_is_there_and_nothing_stays_held() {
     assert!(cut_short > 0, "no child was killed in time");
 }
 
-#[test]
-fn what_a_dead_process_held_is_free_again() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("ledger.db");
-    let own = open(&path);
+/// Starts a child that reserves all there is, and kills it.
+fn kill_while_it_holds(path: &Path, own: Option<&SqliteLedger>) {
     let (mut child, mut lines) = start("ledger::holding_child", &path.display().to_string());
     let mut line = String::new();
     while line.trim() != "holds" {
         line.clear();
         assert!(lines.read_line(&mut line).unwrap() > 0);
     }
-    assert_eq!(stand(&own), (0, CAP));
-    assert_eq!(held(wait(own.reserve(ask(dollars(1)))).unwrap()), None);
+    if let Some(own) = own {
+        assert_eq!(stand(own), (0, CAP));
+        assert_eq!(held(wait(own.reserve(ask(dollars(1)))).unwrap()), None);
+    }
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(stand(&own), (0, 0));
-    assert!(held(wait(own.reserve(ask(dollars(CAP)))).unwrap()).is_some());
+}
+
+#[test]
+fn what_a_dead_process_held_counts_as_spent() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("ledger.db");
+    let own = open(&path);
+    kill_while_it_holds(&path, Some(&own));
+    assert_eq!(stand(&own), (CAP, 0));
+    assert_eq!(held(wait(own.reserve(ask(dollars(1)))).unwrap()), None);
+    let [sum] = wait(own.daily_totals(0)).unwrap().try_into().unwrap();
+    assert_eq!((sum.arm, sum.amount), (arm(), dollars(CAP)));
+}
+
+#[test]
+fn report_after_a_kill_needs_a_ledger_that_settles_it() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("ledger.db");
+    kill_while_it_holds(&path, None);
+    let reader = SqliteLedger::open_to_read(&path).unwrap().unwrap();
+    assert!(reader.has_lost_calls());
+    // In a read-only home it stays reserved.
+    assert_eq!(stand(&reader), (0, CAP));
+    assert_eq!(wait(open(&path).daily_totals(0)).unwrap().len(), 1);
+    assert!(!SqliteLedger::open_to_read(&path).unwrap().unwrap().has_lost_calls());
 }
 
 #[test]

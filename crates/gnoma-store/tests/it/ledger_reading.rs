@@ -38,7 +38,7 @@ fn ask(micro_usd: u64) -> ReservationRequest {
     let arm = ModelRef { provider: "p".into(), model: "m".into() };
     let amount = Amount { requests: 1, micro_usd, ..Amount::default() };
     let origin = CallOrigin { branch: "main".into(), ..CallOrigin::default() };
-    ReservationRequest { at_ms: NOW_MS, arm, amount, draws: draws(), origin }
+    ReservationRequest { at_ms: NOW_MS, arm, amount, is_priced: true, draws: draws(), origin }
 }
 
 /// Makes a ledger with a settled call of 7 and a reserved one of 5 micro-dollars.
@@ -174,7 +174,7 @@ fn a_ledger_that_needs_work_is_left_to_the_next_writer() {
         let connection = rusqlite::Connection::open(&path).unwrap();
         connection.pragma_update(None, "user_version", version).unwrap();
     };
-    set_version(3);
+    set_version(4);
     assert!(SqliteLedger::open_to_read(&path).unwrap().is_none(), "it is of an older version");
     set_version(99);
     let Err(error) = SqliteLedger::open_to_read(&path) else { panic!("a newer one was read") };

@@ -46,14 +46,19 @@ impl AbsentNames {
 }
 
 /// Reports whether an entry exists that is not a stand-in which the sandbox has put there for another command.
-fn really_exists(path: &Path) -> bool {
-    let is_stand_in =
-        |facts: &fs::Metadata| facts.is_dir() && facts.mode() & 0o7777 == STAND_IN_MODE;
+pub(super) fn really_exists(path: &Path) -> bool {
+    // A command can give its own folder this mode, but not make it of use while it is empty.
+    let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+    let is_stand_in = |facts: &fs::Metadata| {
+        facts.is_dir() && facts.mode() & 0o7777 == STAND_IN_MODE && is_empty()
+    };
     path.symlink_metadata().is_ok_and(|facts| !is_stand_in(&facts))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -70,5 +75,16 @@ mod tests {
             "{note}"
         );
         assert_eq!(absent.note_of_new(), "");
+    }
+
+    #[test]
+    fn folder_that_holds_something_is_no_stand_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".vscode");
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(STAND_IN_MODE)).unwrap();
+        assert!(!really_exists(&path));
+        fs::write(path.join("tasks.json"), "{}").unwrap();
+        assert!(really_exists(&path));
     }
 }

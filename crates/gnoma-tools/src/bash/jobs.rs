@@ -5,6 +5,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -117,11 +118,7 @@ impl Jobs {
         let room = shell.session_room(cx);
         let absent = AbsentNames::find_absent(&cx.roots);
         let (process, input) = shell.start_with_input(command, cx)?;
-        let id = table.add_job(command, process, input, room);
-        if let Some(job) = table.jobs.get_mut(&id) {
-            job.absent = absent;
-        }
-        Ok(id)
+        Ok(table.add_job(command, (process, input), room, absent))
     }
 
     /// Takes over a process whose shell has ended while something it started still runs.
@@ -133,10 +130,11 @@ impl Jobs {
         command: &str,
         process: Process,
         room: Room,
+        roots: &[PathBuf],
     ) -> Result<JobId, TooManyJobs> {
         let mut table = self.lock_table();
         table.make_room()?;
-        Ok(table.add_job(command, process, None, room))
+        Ok(table.add_job(command, (process, None), room, AbsentNames::find_absent(roots)))
     }
 
     /// Every job with its command and state, oldest first.
@@ -253,9 +251,9 @@ impl JobTable {
     fn add_job(
         &mut self,
         command: &str,
-        process: Process,
-        input: Option<ChildStdin>,
+        (process, input): (Process, Option<ChildStdin>),
         room: Room,
+        absent: AbsentNames,
     ) -> JobId {
         let job = JobEntry {
             command: command.to_owned(),
@@ -268,7 +266,7 @@ impl JobTable {
             })),
             stop: CancellationToken::new(),
             over: CancellationToken::new(),
-            absent: AbsentNames::default(),
+            absent,
         };
         let (stop, over) = (job.stop.clone(), job.over.clone());
         self.tasks.spawn(box_future(follow_job(process, Arc::clone(&job.log), stop, over, room)));

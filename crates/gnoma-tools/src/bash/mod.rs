@@ -63,7 +63,6 @@ use self::{
     reading_commands::ReadingRuns,
     shared::ShellTools,
     shell::Shell,
-    stray_files::StrayFiles,
     watch::ProgressWatch,
     write_limits::{NoRoom, Room},
 };
@@ -218,11 +217,11 @@ impl ShellTools {
         mut cx: ToolCx,
     ) -> ToolOutcome {
         let is_walled = self.shell.is_walled(&cx);
-        let strays = is_walled.then(|| StrayFiles::from_roots(&cx.roots));
         let mut runs = ReadingRuns::default();
-        let (mut process, mut transcript, halt, mut output) = loop {
-            let mut process = match self.shell.start_command(&command, &cx, &runs.absent) {
-                Ok(process) => process,
+        let (mut process, mut transcript, halt, mut output, strays) = loop {
+            let (mut process, strays) = match self.shell.start_command(&command, &cx, &runs.absent)
+            {
+                Ok(started) => started,
                 Err(why) => return ToolOutcome::failure_text(why),
             };
             let mut transcript = Transcript::for_call(call.clone(), &cx);
@@ -232,7 +231,7 @@ impl ShellTools {
                 why = room => FollowEnd::NoRoom(why),
             };
             if !matches!(halt, FollowEnd::Ended(_)) {
-                break (process, transcript, halt, String::new());
+                break (process, transcript, halt, String::new(), strays);
             }
             process.drain_output(|text| transcript.push(text)).await;
             let output = transcript.take_text();
@@ -243,57 +242,70 @@ impl ShellTools {
                 runs.run_again(&command, tried, &call, &mut cx, can_leave_out).await
             };
             if !has_met {
-                break (process, transcript, halt, output);
+                break (process, transcript, halt, output, strays);
             }
         };
-        let removed = strays.and_then(|strays| strays.remove()).unwrap_or_default();
-        match halt {
-            FollowEnd::Ended(ending) => {
-                if process.is_open() {
-                    let room = self.shell.session_room(&cx);
-                    add_line(&mut output, &self.leave_running(&command, process, room));
-                }
-                add_line(&mut output, &removed);
-                add_line(&mut output, &runs.describe_skipped(&cx));
-                add_line(&mut output, &self.shell.describe_skipped_hooks(&command, &cx));
-                let is_of_sandbox = match cx.grant.machine {
-                    MachineView::None => false,
-                    MachineView::Shown => cx.grant.reads_only && !policy::can_show_machine(),
-                    MachineView::Outside => true,
-                };
-                if is_walled && is_of_sandbox {
-                    add_line(&mut output, OF_SANDBOX);
-                }
-                let repeats = if cx.grant.reads_only { "" } else { REPEATS };
-                command_outcome(command, ending, output, is_walled.then_some(repeats))
-            }
-            FollowEnd::TimedOut => {
+        let ending = match halt {
+            FollowEnd::Ended(ending) => ending,
+            halt => {
                 process.terminate(|text| transcript.push(text)).await;
-                timed_out(command, limit, &Capture::truncate_text(transcript.take_text()))
+                let mut text = Capture::truncate_text(transcript.take_text());
+                add_line(&mut text, &strays.settle(&command, &call, &cx).await);
+                return stopped_outcome(&halt, command, limit, text);
             }
-            FollowEnd::WantsPerson => {
-                process.terminate(|text| transcript.push(text)).await;
-                screen_outcome(command, &Capture::truncate_text(transcript.take_text()))
-            }
-            FollowEnd::Cancelled => {
-                process.terminate(|text| transcript.push(text)).await;
-                ToolOutcome::Interrupted(Capture::truncate_text(transcript.take_text()))
-            }
-            FollowEnd::NoRoom(why) => {
-                process.terminate(|text| transcript.push(text)).await;
-                let mut text = why.describe();
-                add_line(&mut text, &Capture::truncate_text(transcript.take_text()));
-                ToolOutcome::failure_text(text)
-            }
+        };
+        let left = strays.settle(&command, &call, &cx).await;
+        if process.is_open() {
+            let room = self.shell.session_room(&cx);
+            add_line(&mut output, &self.leave_running(&command, process, room, &cx.roots));
         }
+        add_line(&mut output, &left);
+        add_line(&mut output, &self.shell.describe_unseen_builds(&command, &cx));
+        add_line(&mut output, &runs.describe_skipped(&cx));
+        add_line(&mut output, &self.shell.describe_skipped_hooks(&command, &cx));
+        let is_of_sandbox = match cx.grant.machine {
+            MachineView::None | MachineView::Absent => false,
+            MachineView::Shown => cx.grant.reads_only && !policy::can_show_machine(),
+            MachineView::Outside => true,
+        };
+        if is_walled && is_of_sandbox {
+            add_line(&mut output, OF_SANDBOX);
+        }
+        let repeats = if cx.grant.reads_only { "" } else { REPEATS };
+        command_outcome(command, ending, output, is_walled.then_some(repeats))
     }
 
     /// Finds an owner for what a command left in the background; says who it is.
-    fn leave_running(&self, command: &str, process: Process, room: Room) -> String {
-        match self.jobs.adopt_process(command, process, room) {
+    fn leave_running(
+        &self,
+        command: &str,
+        process: Process,
+        room: Room,
+        roots: &[PathBuf],
+    ) -> String {
+        match self.jobs.adopt_process(command, process, room, roots) {
             Ok(id) => format!("[what it left in the background continues as job {id}]"),
             Err(full) => format!("[what it left in the background was killed: {full}]"),
         }
+    }
+}
+
+/// Returns the outcome of a command that was stopped, with what it has written.
+fn stopped_outcome(
+    halt: &FollowEnd,
+    command: String,
+    limit: Duration,
+    text: String,
+) -> ToolOutcome {
+    match halt {
+        FollowEnd::TimedOut => timed_out(command, limit, &text),
+        FollowEnd::WantsPerson => screen_outcome(command, &text),
+        FollowEnd::NoRoom(why) => {
+            let mut why = why.describe();
+            add_line(&mut why, &text);
+            ToolOutcome::failure_text(why)
+        }
+        FollowEnd::Cancelled | FollowEnd::Ended(_) => ToolOutcome::Interrupted(text),
     }
 }
 
@@ -416,7 +428,7 @@ fn screen_outcome(command: String, output: &str) -> ToolOutcome {
 }
 
 fn failure_without_code(command: String, text: String) -> ToolOutcome {
-    let report = CommandReport { command, exit_code: None, walled: None };
+    let report = CommandReport { command, exit_code: None, walled: None, trial: None };
     ToolOutcome::Failed(output_with_report(text, report))
 }
 

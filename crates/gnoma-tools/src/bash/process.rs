@@ -107,7 +107,7 @@ impl ShellEnd {
 
     /// The end of `command`, for the engine.
     pub(super) fn into_report(self, command: String) -> CommandReport {
-        CommandReport { command, exit_code: self.exit_code(), walled: None }
+        CommandReport { command, exit_code: self.exit_code(), walled: None, trial: None }
     }
 }
 

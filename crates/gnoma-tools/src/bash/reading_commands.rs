@@ -24,6 +24,8 @@ pub(super) struct ReadingRuns {
     unread: Vec<PathBuf>,
     runs: usize,
     is_answered: bool,
+    /// The files that the command names and that nobody let it read.
+    refused: Vec<PathBuf>,
 }
 
 impl ReadingRuns {
@@ -55,14 +57,18 @@ impl ReadingRuns {
             describe_paths(&named, &cx.roots),
             if named.len() == 1 { "holds" } else { "hold" },
         );
-        match cx.ask_user(call, Question { text, ..Question::default() }).await {
+        let question = Question { dangers: vec![text.clone()], text, ..Question::default() };
+        match cx.ask_user(call, question).await {
             PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
                 cx.grant.paths.extend(named);
                 true
             }
             PermissionAnswer::Deny { .. }
             | PermissionAnswer::Part { .. }
-            | PermissionAnswer::Text { .. } => false,
+            | PermissionAnswer::Text { .. } => {
+                self.refused = named;
+                false
+            }
         }
     }
 
@@ -72,6 +78,12 @@ impl ReadingRuns {
             return format!(
                 "[skipped, because they hold secrets: {}]",
                 describe_paths(&self.absent, &cx.roots)
+            );
+        }
+        if !self.refused.is_empty() {
+            return format!(
+                "[the command could not read {}, because nobody approved it]",
+                describe_paths(&self.refused, &cx.roots)
             );
         }
         if self.unread.is_empty() || self.is_answered {
@@ -85,7 +97,7 @@ impl ReadingRuns {
 }
 
 /// Reports whether a command names a file itself, so that leaving it out would be a wrong answer.
-fn names_file(command: &str, path: &Path, cx: &ToolCx) -> bool {
+pub(super) fn names_file(command: &str, path: &Path, cx: &ToolCx) -> bool {
     let is_border = |letter: char| letter.is_whitespace() || "'\"<>|&;()=`:".contains(letter);
     let name = path.file_name().unwrap_or_default();
     command.split(is_border).any(|word| {
@@ -94,6 +106,12 @@ fn names_file(command: &str, path: &Path, cx: &ToolCx) -> bool {
         word.file_name().is_some_and(|last: &OsStr| last == name)
             && (path.ends_with(word) || cx.cwd.join(word) == path || word.is_absolute())
     })
+}
+
+/// Reports whether a word of a command is the path of something in a folder, or of the folder itself.
+pub(super) fn leads_into(command: &str, folder: &Path, cwd: &Path) -> bool {
+    let is_border = |letter: char| letter.is_whitespace() || "'\"<>|&;()=`:@,".contains(letter);
+    command.split(is_border).any(|word| !word.is_empty() && cwd.join(word).starts_with(folder))
 }
 
 /// "`a`, `b` and 3 more".
@@ -110,7 +128,7 @@ pub(super) fn describe_paths(paths: &[PathBuf], roots: &[PathBuf]) -> String {
 }
 
 /// A command in one line.
-fn one_line(command: &str) -> String {
+pub(super) fn one_line(command: &str) -> String {
     command.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -164,7 +182,10 @@ mod tests {
         assert_eq!(runs.describe_skipped(&cx), "[skipped, because they hold secrets: `.env`]");
         let mut runs = ReadingRuns::default();
         assert!(!runs.run_again("cat /w/.env", vec![path], &call, &mut cx, |_| true).await);
-        assert_eq!(runs.describe_skipped(&cx), "");
+        assert_eq!(
+            runs.describe_skipped(&cx),
+            "[the command could not read `.env`, because nobody approved it]"
+        );
     }
 
     #[tokio::test]

@@ -13,9 +13,7 @@ use std::{
 };
 
 use gnoma_core::{ToolCx, tool::MachineView};
-use gnoma_sandbox::{
-    Overlay, Policy, Scratch, SessionSandbox, Strength, Support, TEMPORARY, holds_temporary,
-};
+use gnoma_sandbox::{Policy, Scratch, SessionSandbox, Strength, Support, holds_temporary};
 use tokio::{
     net::unix::pipe,
     process::{ChildStdin, Command},
@@ -25,15 +23,18 @@ use super::{
     git_hooks::{SkipReason, describe_skipped},
     policy::{self, held_to_reading, leave_out, looking_at_machine, narrow_policy},
     process::Process,
+    reading_commands,
     spare::Spare,
+    stray_files::StrayFiles,
     survey::{Survey, SurveyLimits, SurveyMemory},
     unattended_environment::UnattendedEnvironment,
-    writable::{FoundInWorkspace, make_writable, refuse_if_led_away, with_own_temporary},
+    writable::{FoundInWorkspace, refuse_if_led_away, with_own_temporary},
     write_limits::{Room, RoomWatch},
 };
 use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials};
 
 mod spares;
+mod trial_start;
 
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
@@ -203,15 +204,35 @@ impl Shell {
         command: &str,
         cx: &ToolCx,
         absent: &[PathBuf],
-    ) -> Result<Process, String> {
+    ) -> Result<(Process, StrayFiles), String> {
         let Some((walls, mut policy)) = self.walled_as_judged(cx)? else {
-            return self.launch_shell(command, cx, None, Stdio::null).map(|(process, _)| process);
+            let (process, _) = self.launch_shell(command, cx, None, Stdio::null)?;
+            return Ok((process, StrayFiles::default()));
         };
-        if absent.is_empty() {
-            return self.start_readily(walls, command, cx, &policy);
+        let strays = StrayFiles::take_absent(&mut policy, &cx.roots);
+        let process = if absent.is_empty() {
+            self.start_readily(walls, command, cx, &policy)
+        } else {
+            leave_out(&mut policy, absent, &cx.roots);
+            self.start_now(walls, command, cx, &policy)
+        };
+        Ok((process?, strays))
+    }
+
+    /// Returns the note about build output that a command names and that is in the layer for trials alone; empty if
+    /// there is none, and for commands that read, which find it.
+    pub(super) fn describe_unseen_builds(&self, command: &str, cx: &ToolCx) -> String {
+        let built = self.trials().filter(|_| !cx.grant.reads_only);
+        let mut built = built.map(|trials| trials.built_paths()).unwrap_or_default();
+        built.retain(|path| reading_commands::leads_into(command, path, &cx.cwd));
+        if built.is_empty() {
+            return String::new();
         }
-        leave_out(&mut policy, absent, &cx.roots);
-        self.start_now(walls, command, cx, &policy)
+        gnoma_core::sort::sort_items(&mut built);
+        format!(
+            "[this ran in the workspace, which does not have what was built on trial ({}): build it in the same command if it is needed]",
+            reading_commands::describe_paths(&built, &cx.roots)
+        )
     }
 
     /// Has whoever stands ready run the command, and somebody else get ready meanwhile.
@@ -243,47 +264,6 @@ impl Shell {
             || self.launch_shell(command, cx, Some((walls, policy)), Stdio::null).map(|(it, _)| it),
             Ok,
         )
-    }
-
-    /// Returns the policy under which a command will run on trial; `None` where there is no sandbox.
-    pub(super) fn policy_hiding_secrets_in_trial(&self, cx: &ToolCx) -> Option<TrialPolicy> {
-        let Sandbox::Walled { policy, reading, too_wide, .. } = &self.sandbox else { return None };
-        let mut policy = policy.as_ref().clone();
-        make_writable(&mut policy, cx, too_wide, &[]);
-        // Temporary files are the session's own.
-        let is_temporary = |path: &PathBuf| TEMPORARY.iter().any(|tmp| path == Path::new(tmp));
-        let is_beside =
-            |path: &&PathBuf| !cx.roots.contains(path) && path.is_dir() && !is_temporary(path);
-        let beside = policy.writable.iter().filter(is_beside).cloned().collect();
-        // It sees what a reading command sees, and finds it writable where a layer takes the changes. A place
-        // to hold would be made in the workspace itself.
-        let writable = policy.writable.clone();
-        let (found, scratch) = (self.survey_workspace(cx), self.temporary_folder(cx, reading));
-        let held = held_to_reading(&policy, cx, reading, scratch, found);
-        let policy = Policy { writable, local_sockets: true, umask: self.umask, ..held };
-        Some(TrialPolicy { policy, beside })
-    }
-
-    /// Starts a command on trial: in these layers, alone, and without the workspace's secrets.
-    ///
-    /// # Errors
-    /// Why it could not be started, for the model.
-    pub(super) fn start_on_trial(
-        &self,
-        command: &str,
-        cx: &ToolCx,
-        TrialPolicy { mut policy, .. }: TrialPolicy,
-        overlays: Vec<Overlay>,
-    ) -> Result<Process, String> {
-        refuse_if_led_away(cx)?;
-        let BuiltSandbox::Walls(walls) = self.init_sandbox() else {
-            return Err(
-                "the command was not run: it needs a trial run, and there is no sandbox".into()
-            );
-        };
-        policy.writable.retain(|path| overlays.iter().any(|over| path.starts_with(&over.at)));
-        let policy = Policy { overlays, traceparent: cx.traceparent.clone(), ..policy };
-        self.start_readily(walls, command, cx, &policy)
     }
 
     /// Starts a command that reads what is written to the returned end of a pipe.
@@ -328,7 +308,9 @@ impl Shell {
                 }
                 let overlays =
                     trials.as_ref().map(|trials| trials.workspace_views()).unwrap_or_default();
-                Ok(Some((walls, Policy { overlays, ..held })))
+                // Where it may make a socket, it finds nothing to connect to, as on trial.
+                let local_sockets = cx.grant.machine == MachineView::Absent;
+                Ok(Some((walls, Policy { overlays, local_sockets, ..held })))
             }
             (
                 Sandbox::Walled { policy, network_on_grant, too_wide, trials, .. },

@@ -10,7 +10,7 @@ use std::{
 
 use gnoma_core::{
     CallId, ToolCx, ToolOutcome,
-    session::PermissionAnswer,
+    session::{PermissionAnswer, TrialEnd},
     tool::{Question, ToolOutput, Trial},
 };
 use gnoma_sandbox::{
@@ -22,9 +22,9 @@ use tokio::task::spawn_blocking;
 use super::{
     FollowEnd, Transcript, add_line, chosen_changes, command_outcome, follow_process,
     process::{Process, ShellEnd},
-    screen_outcome,
+    reading_commands,
     shared::ShellTools,
-    timed_out,
+    stopped_outcome,
     trial_changes::ReadChanges,
     trial_facts::{self, ChangeDecision},
     trial_limits::{self, TrialLimit},
@@ -91,7 +91,9 @@ impl ShellTools {
         };
         let secrets = trial_limits::secrets_met(tried, &changes, &sealed, &cx.roots);
         let ended = (ending, text.as_str());
-        let limit_met = TrialLimit::find(trial, &changes, ended, &secrets, missed_server);
+        let is_named = secrets.iter().any(|path| reading_commands::names_file(&command, path, &cx));
+        let secrets_met = (secrets.as_slice(), is_named);
+        let limit_met = TrialLimit::find(trial, &changes, ended, secrets_met, missed_server);
         let limit_met = limit_met.or_else(|| {
             let made = (&layer, &changes);
             let is_unseen = trial != Trial::Discard && !gnoma_sandbox::reports_tried_files();
@@ -179,16 +181,8 @@ async fn discard_stopped(
     process.terminate(|text| transcript.push(text)).await;
     let mut text = Capture::truncate_text(transcript.take_text());
     add_line(&mut text, "[ran on trial; what it changed was discarded]");
-    match halt {
-        FollowEnd::TimedOut => timed_out(command.to_owned(), limit, &text),
-        FollowEnd::WantsPerson => screen_outcome(command.to_owned(), &text),
-        FollowEnd::NoRoom(why) => {
-            let mut why = why.describe();
-            add_line(&mut why, &text);
-            ToolOutcome::failure_text(why)
-        }
-        FollowEnd::Cancelled | FollowEnd::Ended(_) => ToolOutcome::Interrupted(text),
-    }
+    let outcome = stopped_outcome(&halt, command.to_owned(), limit, text);
+    report_trial(outcome, TrialEnd::NotKept)
 }
 
 /// The output of a command and the way it ended.
@@ -223,7 +217,9 @@ impl TrialOutcome {
     ) -> ToolOutcome {
         let text = met.question(&self.command, &cx.roots);
         let leaves_sandbox = matches!(met, TrialLimit::Sandbox(_));
-        let question = Question { leaves_sandbox, ..self.question_with_changes(text, &cx) };
+        let mut question = self.question_with_changes(text.clone(), &cx);
+        question.leaves_sandbox = leaves_sandbox;
+        question.dangers.push(text);
         match cx.ask_user(&call, question).await {
             PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
                 let Self { trials, layer, command, .. } = self;
@@ -254,7 +250,9 @@ impl TrialOutcome {
     ) -> ToolOutcome {
         match fate {
             ChangeDecision::Nothing => match self.update_build_output().await {
-                Ok(updated) => updated.finish_trial(LayerDecision::Built, None, &cx),
+                Ok(updated) => {
+                    updated.finish_trial(LayerDecision::Built, None, TrialEnd::Kept, &cx)
+                }
                 Err(why) => ToolOutcome::failure_text(why),
             },
             ChangeDecision::Dropped => {
@@ -264,7 +262,8 @@ impl TrialOutcome {
                 let new = self.trials.take_new(&self.layer, &self.changes);
                 let note =
                     (!new.is_empty()).then(|| trial_facts::describe_changes(what, &new, &cx.roots));
-                self.finish_trial(LayerDecision::Lasts, note, &cx)
+                let end = if note.is_none() { TrialEnd::Kept } else { TrialEnd::NotKept };
+                self.finish_trial(LayerDecision::Lasts, note, end, &cx)
             }
             ChangeDecision::Kept => self.keep_changes(&cx, None).await,
             ChangeDecision::Asked => self.ask_about_changes(&call, &cx).await,
@@ -295,16 +294,20 @@ impl TrialOutcome {
             return Question { text, ..Question::default() };
         }
         let is_ignored = |path: &Path| self.trials.is_ignored(path);
-        let ChangeQuestion { deeds, preview, notable, .. } =
+        let ChangeQuestion { deeds, preview, notable, is_danger, .. } =
             self.change_facts(cx, &is_ignored).build_question(&self.command);
         text.push_str(&format!(" On trial it {deeds}"));
-        Question { text, preview: Some(preview), notable, ..Question::default() }
+        let dangers = Vec::from_iter(is_danger.then_some(deeds));
+        Question { text, preview: Some(preview), notable, dangers, ..Question::default() }
     }
 
     async fn ask_about_changes(self, call: &CallId, cx: &ToolCx) -> ToolOutcome {
         let is_ignored = |path: &Path| self.trials.is_ignored(path);
         let asked = self.change_facts(cx, &is_ignored).build_question(&self.command);
-        let ChangeQuestion { text, preview, notable, may_be_always, unnamed, order, .. } = asked;
+        let ChangeQuestion {
+            text, preview, notable, is_danger, may_be_always, unnamed, order, ..
+        } = asked;
+        let dangers = Vec::from_iter(is_danger.then(|| text.clone()));
         let parts = chosen_changes::nameable_changes(&order, &self.changes, &cx.roots);
         let question = Question {
             text,
@@ -312,6 +315,7 @@ impl TrialOutcome {
             may_be_always,
             parts,
             notable,
+            dangers,
             ..Question::default()
         };
         match cx.ask_user(call, question).await {
@@ -359,7 +363,8 @@ impl TrialOutcome {
             trial_facts::describe_changes(&what, &self.changes, &cx.roots)
         };
         // Whatever the command said of it, what it did is not there.
-        mark_failed(self.finish_trial(LayerDecision::Discarded, Some(note), cx))
+        let end = TrialEnd::NotKept;
+        mark_failed(self.finish_trial(LayerDecision::Discarded, Some(note), end, cx))
     }
 
     /// Updates the folders of build output that are to be in any case.
@@ -425,14 +430,14 @@ impl TrialOutcome {
             add_line(&mut note, &trial_facts::describe_changes(what, &rest, &cx.roots));
         }
         let is_kept = kept.is_ok();
-        let fate = if is_kept && rest.is_empty() {
-            LayerDecision::Built
+        let (fate, end) = if is_kept && rest.is_empty() {
+            (LayerDecision::Built, TrialEnd::Kept)
         } else {
-            LayerDecision::Discarded
+            (LayerDecision::Discarded, TrialEnd::NotKept)
         };
         let updates = Changes::default();
         let settled = Self { trials, layer, changes, updates, command, output, trial, sealed };
-        match settled.finish_trial(fate, Some(note), cx) {
+        match settled.finish_trial(fate, Some(note), end, cx) {
             ToolOutcome::Done(output) if is_kept => {
                 ToolOutcome::Done(ToolOutput { diff: Some(diff), ..output })
             }
@@ -444,7 +449,13 @@ impl TrialOutcome {
     }
 
     /// The result, when nothing is open any more.
-    fn finish_trial(self, fate: LayerDecision, note: Option<String>, cx: &ToolCx) -> ToolOutcome {
+    fn finish_trial(
+        self,
+        fate: LayerDecision,
+        note: Option<String>,
+        end: TrialEnd,
+        cx: &ToolCx,
+    ) -> ToolOutcome {
         let Self { trials, layer, command, output, trial, .. } = self;
         let Output { ending, mut text, built } = output;
         let lasts = trial == Trial::Discard;
@@ -456,7 +467,7 @@ impl TrialOutcome {
             &trial_facts::describe_built(&trials.filter_unreported(there), &cx.roots),
         );
         add_line(&mut text, &note.unwrap_or_default());
-        without_offer(command_outcome(command, ending, text, Some("")))
+        report_trial(command_outcome(command, ending, text, Some("")), end)
     }
 }
 
@@ -470,12 +481,34 @@ fn mark_failed(outcome: ToolOutcome) -> ToolOutcome {
     }
 }
 
-/// A person has been asked whether the command may run outside, where that could help.
-fn without_offer(mut outcome: ToolOutcome) -> ToolOutcome {
-    if let ToolOutcome::Failed(output) = &mut outcome
+/// Reports what happened to the changes of the command. A person has been asked whether it may run outside, where that
+/// could help.
+fn report_trial(mut outcome: ToolOutcome, end: TrialEnd) -> ToolOutcome {
+    if let ToolOutcome::Done(output) | ToolOutcome::Failed(output) = &mut outcome
         && let Some(report) = &mut output.report
     {
         report.walled = None;
+        report.trial = Some(end);
     }
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn report_says_what_happened_to_the_changes() {
+        for (code, end) in [(0, TrialEnd::Kept), (7, TrialEnd::NotKept)] {
+            let outcome =
+                command_outcome("make".into(), ShellEnd::Code(code), "out".into(), Some(""));
+            let (ToolOutcome::Done(output) | ToolOutcome::Failed(output)) =
+                report_trial(outcome, end)
+            else {
+                panic!("it has run")
+            };
+            let report = output.report.unwrap();
+            assert_eq!((report.exit_code, report.trial), (Some(code), Some(end)));
+        }
+    }
 }

@@ -151,7 +151,7 @@ pub(super) fn describe_built(paths: &[PathBuf], roots: &[PathBuf]) -> String {
     match &names[..] {
         [] => String::new(),
         names => format!(
-            "[what it built ({}) is there for later commands, and not in the workspace]",
+            "[what it built ({}) is not in the workspace: later commands on trial find it, and those that only read]",
             names.join(", ")
         ),
     }

@@ -199,7 +199,7 @@ fn kinds_targets_and_modes_of_changes_are_told() {
         ]
     );
     let first = "`sh make.sh` creates `.husky/pre-commit` (a program, which version control reads on every run)";
-    assert!(asked.text.starts_with(first), "{}", asked.text);
+    assert!(asked.is_danger && asked.text.starts_with(first), "{}", asked.text);
     assert!(asked.text.ends_with("; 2 more files change too"), "{}", asked.text);
     assert!(
         asked.preview.contains("it is a link to `../../../../etc/passwd`"),

@@ -28,21 +28,22 @@ pub(super) enum TrialLimit {
 }
 
 impl TrialLimit {
-    /// The limit that a command met, if any; `met` are the secret files that it tried to use.
+    /// The limit that a command met, if any; `met` are the secret files that it tried to use, `is_named` is true if it
+    /// names one of them itself.
     pub(super) fn find(
         trial: Trial,
         changes: &Changes,
         (ending, output): (ShellEnd, &str),
-        met: &[PathBuf],
+        (met, is_named): (&[PathBuf], bool),
         missed_server: bool,
     ) -> Option<Self> {
         if trial == Trial::Discard {
             return None;
         }
         let has_failed = ending != ShellEnd::Code(0);
-        // What changed nothing and went well is a result, with a note.
+        // What changed nothing and went well is a result, with a note; a file that is named was wanted.
         let is_result = !has_failed && changes.is_empty();
-        if !met.is_empty() && !is_result {
+        if !met.is_empty() && (!is_result || is_named) {
             return Some(Self::Secrets(met.to_vec()));
         }
         let missed = (missed_server && !is_result).then(|| MISSED_SERVER.to_owned());
@@ -133,4 +134,20 @@ fn left_in_emptied_folders(
         .iter()
         .filter(|secret| secret.ancestors().skip(1).take_while(is_inside).any(is_emptied));
     left.cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secret_that_a_command_names_is_a_limit_even_if_the_command_ends_well() {
+        let met = [PathBuf::from("/w/.env")];
+        let ended = (ShellEnd::Code(0), "");
+        let find = |is_named| {
+            TrialLimit::find(Trial::Ask, &Changes::default(), ended, (&met, is_named), false)
+        };
+        assert_eq!(find(true), Some(TrialLimit::Secrets(met.to_vec())));
+        assert_eq!(find(false), None);
+    }
 }

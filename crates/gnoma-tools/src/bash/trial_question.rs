@@ -59,6 +59,10 @@ impl ChangeRank {
     fn is_notable(self) -> bool {
         self.needs_naming() || self == Self::Runs
     }
+
+    fn is_danger(self) -> bool {
+        self.is_notable() || matches!(self, Self::Lost | Self::Deleted)
+    }
 }
 
 /// The facts from which a question is made.
@@ -90,6 +94,8 @@ pub(super) struct ChangeQuestion {
     pub(super) preview: String,
     /// The changes that a person must see by name.
     pub(super) notable: Vec<NotableChange>,
+    /// `true` if something is lost or deleted, or a change must be seen by name.
+    pub(super) is_danger: bool,
     /// `true` if none of the changes would always need approval.
     pub(super) may_be_always: bool,
     /// The paths that would need to be named and are too many for that: approving all changes saves none of them.
@@ -112,6 +118,7 @@ impl ChangeFacts<'_> {
             deeds,
             preview: self.preview_of(&all),
             notable,
+            is_danger: all.iter().any(|one| one.rank.is_danger()),
             may_be_always: !all.iter().any(|one| one.rank.needs_naming()),
             unnamed,
             order: all.iter().map(|one| one.change.path().to_owned()).collect(),

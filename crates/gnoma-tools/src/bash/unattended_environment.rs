@@ -10,7 +10,7 @@ const NO_EDITOR: &str = "gnoma-has-no-editor";
 
 /// The variables that commands find in their environment besides those that gnoma inherited. They tell who runs a
 /// command, and that no person is there to read page by page, to write in an editor, or to answer.
-const VARIABLES: [(&str, &str); 40] = [
+const VARIABLES: [(&str, &str); 42] = [
     ("GNOMA", "1"),
     ("AGENT", "gnoma"),
     ("AI_AGENT", "gnoma"),
@@ -53,6 +53,9 @@ const VARIABLES: [(&str, &str); 40] = [
     ("GH_PROMPT_DISABLED", "1"),
     ("TF_INPUT", "0"),
     ("NONINTERACTIVE", "1"),
+    // Their look for a newer release is a call to the network that no command asked for.
+    ("NO_UPDATE_NOTIFIER", "1"),
+    ("npm_config_update_notifier", "false"),
 ];
 
 /// Variables that would go before the settings of git that name its editors.

@@ -2,17 +2,20 @@
 //!
 //! The new content goes to a hidden file in the same folder, which is then renamed. All of it happens relative to
 //! the opened folder, so that nobody can redirect it in between. A link was followed when the call was examined and
-//! stays a link; permission bits stay; the owner stays if the system allows it. Hard links are not kept. There is
-//! no `fsync`: a crash of the machine may lose the change, but not the file system's order.
+//! stays a link; permission bits, access lists and extended attributes stay; the owner stays if the system allows it.
+//! There is no `fsync`: a crash of the machine may lose the change, but not the file system's order.
+//!
+//! A file with other names (hard links) that may all change is written in place: a crash in the middle leaves a part.
 
 use std::{
     ffi::{OsStr, OsString},
     fs::File,
     hash::{BuildHasher, RandomState},
-    io::{self, Write},
-    os::fd::OwnedFd,
+    io::{self, Read as _, Write as _},
+    os::{fd::OwnedFd, unix::fs::FileExt as _},
 };
 
+use gnoma_core::ToolCx;
 use rustix::{
     fs::{
         AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, openat, renameat,
@@ -20,12 +23,15 @@ use rustix::{
     },
     io::Errno,
 };
-use tokio_util::sync::CancellationToken;
 
-use super::{Refusal, open, target::Target, umask::Umask};
+use super::{
+    Refusal, attributes, hard_links, open, shared::FileTools, target::Target, umask::Umask,
+};
 
 /// Bits of a new file before any mask.
 const NEW_FILE_MODE: Mode = Mode::from_bits_retain(0o666);
+/// Bits of a file that gets those of another, as long as it does not have them.
+const PRIVATE_MODE: Mode = Mode::from_bits_retain(0o600);
 /// Bits of which one at least makes a file writable to somebody.
 const WRITE_BITS: u32 = 0o222;
 /// The part of a mode that is permission.
@@ -33,28 +39,87 @@ const PERMISSION_BITS: u32 = 0o7777;
 /// Names tried for the hidden file before giving up.
 const MAX_NAMES_TRIED: usize = 16;
 
+/// The names of a file that have its new content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WrittenNames {
+    /// All of them.
+    All,
+    /// The one that was written to; others (hard links) have the old content.
+    One,
+}
+
+impl WrittenNames {
+    /// Returns what to say of it behind a summary of the change.
+    pub(super) fn note(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::One => "; its other names (hard links) still have the old content",
+        }
+    }
+}
+
 /// Makes `content` the content of the file at `target`; makes the folders above it.
 pub(super) fn replace_file(
     target: &Target,
     content: &[u8],
-    umask: Umask,
-    stop: &CancellationToken,
-) -> Result<(), Refusal> {
+    shared: &FileTools,
+    cx: &ToolCx,
+) -> Result<WrittenNames, Refusal> {
     let (Some(above), Some(name)) = (target.path.parent(), target.path.file_name()) else {
         return Err(target.is_folder());
     };
     let cannot = |error: io::Error| target.refuse_operation("write", &error);
-    let folder = open::make_folder(above, umask).map_err(cannot)?;
+    let folder = open::make_folder(above, shared.umask).map_err(cannot)?;
     let existing = open::entry_facts(&folder, name).map_err(cannot)?;
     if let Some(existing) = &existing {
         may_be_replaced(target, existing)?;
     }
-    let hidden =
-        StagedFile::with_content(&folder, content, existing.as_ref(), umask).map_err(cannot)?;
-    if stop.is_cancelled() {
-        return Err(Refusal::Stopped(format!("`{}` was not written", target.name)));
+    let linked = existing.as_ref().filter(|existing| existing.st_nlink > 1);
+    let all_may_change = |file: &&Stat| hard_links::all_may_change(shared, cx, file);
+    let shared_file = linked
+        .filter(all_may_change)
+        .and_then(|existing| open_existing(&folder, name, existing, OFlags::RDWR));
+    let stopped = || Refusal::Stopped(format!("`{}` was not written", target.name));
+    if let Some(file) = shared_file {
+        if cx.stop.is_cancelled() {
+            return Err(stopped());
+        }
+        return write_in_place(&file, content).map(|()| WrittenNames::All).map_err(cannot);
     }
-    hidden.become_file(name).map_err(cannot)
+    let old = existing.as_ref().map(|facts| OldFile { name, facts });
+    let hidden = StagedFile::with_content(&folder, content, old, shared.umask).map_err(cannot)?;
+    if cx.stop.is_cancelled() {
+        return Err(stopped());
+    }
+    hidden.become_file(name).map_err(cannot)?;
+    Ok(if linked.is_some() { WrittenNames::One } else { WrittenNames::All })
+}
+
+/// The file that is replaced.
+#[derive(Clone, Copy)]
+struct OldFile<'a> {
+    name: &'a OsStr,
+    facts: &'a Stat,
+}
+
+/// Opens a file if it may be opened so and is still the one that these facts are about.
+fn open_existing(folder: &OwnedFd, name: &OsStr, facts: &Stat, access: OFlags) -> Option<File> {
+    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = openat(folder, name, flags, Mode::empty()).ok()?;
+    let opened = fstat(&file).ok()?;
+    let is_same = (opened.st_dev, opened.st_ino) == (facts.st_dev, facts.st_ino);
+    is_same.then(|| File::from(file))
+}
+
+/// Makes `content` the content of an opened file. Where that fails, as on a full disk, the old content comes back.
+fn write_in_place(mut file: &File, content: &[u8]) -> io::Result<()> {
+    let mut old = Vec::new();
+    file.read_to_end(&mut old)?;
+    let write = |content: &[u8]| {
+        file.write_all_at(content, 0)?;
+        file.set_len(content.len() as u64)
+    };
+    write(content).inspect_err(|_| write(&old).unwrap_or_default())
 }
 
 fn may_be_replaced(target: &Target, existing: &Stat) -> Result<(), Refusal> {
@@ -82,16 +147,21 @@ impl<'a> StagedFile<'a> {
     fn with_content(
         folder: &'a OwnedFd,
         content: &[u8],
-        existing: Option<&Stat>,
+        old: Option<OldFile<'_>>,
         umask: Umask,
     ) -> io::Result<Self> {
-        let (hidden, mut file) = Self::new(folder, umask.narrow_mode(NEW_FILE_MODE))?;
+        let mode = if old.is_some() { PRIVATE_MODE } else { umask.narrow_mode(NEW_FILE_MODE) };
+        let (hidden, mut file) = Self::new(folder, mode)?;
         file.write_all(content)?;
-        match existing {
-            Some(existing) => {
-                keep_owner(&file, existing)?;
-                // After the owner: a change of owner clears bits.
-                fchmod(&file, Mode::from_raw_mode(existing.st_mode & PERMISSION_BITS))?;
+        match old {
+            Some(OldFile { name, facts }) => {
+                keep_owner(&file, facts)?;
+                // What cannot be read shows no attributes.
+                if let Some(old) = open_existing(folder, name, facts, OFlags::RDONLY) {
+                    attributes::copy_attributes(&old, &file)?;
+                }
+                // Last: a change of owner clears bits, and an access list sets them.
+                fchmod(&file, Mode::from_raw_mode(facts.st_mode & PERMISSION_BITS))?;
             }
             None => umask.widen_mode(&file, folder, NEW_FILE_MODE)?,
         }
@@ -146,12 +216,15 @@ mod tests {
         os::unix::fs::{MetadataExt, PermissionsExt},
     };
 
-    use super::*;
-    use crate::fs::testing::Bench;
+    use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
 
-    fn replace_in(bench: &Bench, name: &str, content: &str) -> Result<(), Refusal> {
+    use super::*;
+    use crate::{ToolOptions, fs::testing::Bench};
+
+    fn replace_in(bench: &Bench, name: &str, content: &str) -> Result<WrittenNames, Refusal> {
+        let shared = FileTools::new(&ToolOptions::default());
         let target = Target::from_call(&bench.cx(), name, &|_| None).unwrap();
-        replace_file(&target, content.as_bytes(), Umask::default(), &CancellationToken::new())
+        replace_file(&target, content.as_bytes(), &shared, &bench.cx())
     }
 
     #[test]
@@ -181,6 +254,53 @@ mod tests {
         replace_in(&bench, "ours", "x").unwrap();
         let mode = |name: &str| fs::metadata(bench.path(name)).unwrap().mode();
         assert_eq!(mode("ours"), mode("plain"));
+    }
+
+    #[test]
+    fn names_of_the_project_stay_one_file_and_others_keep_the_old_content() {
+        let bench = Bench::new();
+        for (other, written) in [("sub/b", WrittenNames::All), (".git/hooks/b", WrittenNames::One)]
+        {
+            bench.put("a", "old and long");
+            bench.put(&format!("{other}.x"), "");
+            fs::hard_link(bench.path("a"), bench.path(other)).unwrap();
+            assert_eq!(replace_in(&bench, "a", "new").unwrap(), written);
+            assert_eq!(bench.get("a"), b"new");
+            let (content, links) = match written {
+                WrittenNames::All => ("new", 2),
+                WrittenNames::One => ("old and long", 1),
+            };
+            assert_eq!(bench.get(other), content.as_bytes());
+            assert_eq!(fs::metadata(bench.path("a")).unwrap().nlink(), links);
+            fs::remove_file(bench.path(other)).unwrap();
+        }
+    }
+
+    #[test]
+    fn access_lists_and_extended_attributes_stay() {
+        let bench = Bench::new();
+        let entries = [(1, 6, u32::MAX), (2, 6, 1234), (4, 4, u32::MAX), (16, 6, u32::MAX)];
+        let entries = entries.into_iter().chain([(32, 0, u32::MAX)]);
+        let list = entries.flat_map(|(tag, rights, id): (u16, u16, u32)| {
+            [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
+        });
+        let list: Vec<u8> = 2_u32.to_le_bytes().into_iter().chain(list).collect();
+        for (name, value) in [("user.k", b"v".to_vec()), ("system.posix_acl_access", list)] {
+            bench.put("a", "old");
+            let file = File::open(bench.path("a")).unwrap();
+            if fsetxattr(&file, name, &value, XattrFlags::empty()).is_err() {
+                gnoma_testkit::skip_test(&format!("no attribute `{name}` here"));
+                continue;
+            }
+            let before = file.metadata().unwrap().mode();
+            replace_in(&bench, "a", "new").unwrap();
+            let file = File::open(bench.path("a")).unwrap();
+            let mut kept = vec![0; 1 << 10];
+            let length = fgetxattr(&file, name, kept.as_mut_slice()).unwrap();
+            assert_eq!(kept[..length], value, "{name}");
+            assert_eq!(file.metadata().unwrap().mode(), before, "{name}");
+            assert_eq!(bench.get("a"), b"new");
+        }
     }
 
     #[test]
@@ -222,17 +342,16 @@ mod tests {
     fn a_folder_that_takes_no_files_is_reported() {
         let (path, name) = ("/proc/gnoma-test".into(), "x".into());
         let target = Target { path, name, found_as: None };
-        assert!(replace_file(&target, b"x", Umask::default(), &CancellationToken::new()).is_err());
+        let shared = FileTools::new(&ToolOptions::default());
+        assert!(replace_file(&target, b"x", &shared, &Bench::new().cx()).is_err());
     }
 
     #[test]
     fn a_cancelled_write_changes_nothing() {
         let bench = Bench::new();
         bench.put("a", "old");
-        let stop = CancellationToken::new();
-        stop.cancel();
-        let target = Target::from_call(&bench.cx(), "a", &|_| None).unwrap();
-        let refusal = replace_file(&target, b"new", Umask::default(), &stop).unwrap_err();
+        bench.stop.cancel();
+        let refusal = replace_in(&bench, "a", "new").unwrap_err();
         assert!(matches!(refusal, Refusal::Stopped(_)));
         assert_eq!(bench.get("a"), b"old");
         assert_eq!(bench.names("."), ["a"]);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use gnoma_core::diff::unified_diff;
+use gnoma_core::diff::{cut_line, unified_diff};
 
 use super::{
     content_kind::{ContentKind, sort_of},
@@ -50,12 +50,24 @@ impl Diff {
             return None;
         }
         let shown = first_lines(&self.hunks, MAX_LINES_FOR_PEOPLE);
-        Some(format!("{}{shown}", self.header))
+        let left = || self.hunks.lines().skip(MAX_LINES_FOR_PEOPLE);
+        let cut = match left().count() {
+            0 => String::new(),
+            count => {
+                let begin_with = |sign| left().filter(|line| line.starts_with(sign)).count();
+                format!("{}\n", cut_line(count, begin_with('+'), begin_with('-')))
+            }
+        };
+        Some(format!("{}{shown}{cut}", self.header))
     }
 
     /// Returns the hunks alone, for the model.
     pub(super) fn for_model(&self) -> String {
-        first_lines(&self.hunks, MAX_LINES_FOR_MODEL)
+        let shown = first_lines(&self.hunks, MAX_LINES_FOR_MODEL);
+        match self.hunks.lines().skip(MAX_LINES_FOR_MODEL).count() {
+            0 => shown,
+            left => format!("{shown}[{left} more diff lines]\n"),
+        }
     }
 }
 
@@ -75,10 +87,6 @@ fn first_lines(text: &str, max: usize) -> String {
         let (kept, was_cut) = truncate_chars(line, MAX_LINE_CHARS);
         shown.push_str(kept);
         shown.push_str(if was_cut { "…\n" } else { "\n" });
-    }
-    let left = text.lines().count().saturating_sub(max);
-    if left > 0 {
-        shown.push_str(&format!("[{left} more diff lines]\n"));
     }
     shown
 }
@@ -125,8 +133,14 @@ mod tests {
         let diff = Diff::from_contents("a", None, new.as_bytes());
         let people = diff.for_people().unwrap();
         assert!(people.starts_with("--- /dev/null\n"));
-        assert!(people.ends_with("[6 more diff lines]\n"));
+        assert!(people.ends_with("[6 more diff lines: +6 -0]\n"));
+        assert!(diff.for_model().ends_with(" more diff lines]\n"));
         assert!(diff.for_model().len() < people.len());
+        let other = Diff::from_contents("a", Some(new.as_bytes()), b"other\n");
+        let people = other.for_people().unwrap();
+        let left = people.lines().last().and_then(gnoma_core::diff::parse_cut_line).unwrap();
+        let shown = |sign| people.lines().skip(2).filter(|line| line.starts_with(sign)).count();
+        assert_eq!((shown('+') + left.0, shown('-') + left.1), (1, MAX_LINES_FOR_PEOPLE + 5));
     }
 
     #[test]

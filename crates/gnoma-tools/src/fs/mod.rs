@@ -6,12 +6,14 @@
 
 mod address;
 mod atomic;
+mod attributes;
 mod content_kind;
 pub(crate) mod diff;
 mod edit;
 mod encoding;
 mod glob;
 mod grep;
+mod hard_links;
 mod lease;
 mod ledger;
 mod ls;

@@ -111,10 +111,15 @@ fn read_image(shared: &FileTools, target: &Target, mime: &str) -> FileAnswer {
         )));
     }
     shared.ledger.record_seen(&target.path, &content);
-    Ok(ToolOutput {
-        parts: vec![ResultPart::Image(Image::from_bytes(mime, &content))],
-        ..ToolOutput::default()
-    })
+    let image = Image::from_bytes(mime, &content);
+    if image.detected_type().is_none() {
+        return Err(Refusal::Failed(format!(
+            "`{}` begins as {mime} does and ends before its header ({} bytes): it is damaged, and cannot be shown",
+            target.name,
+            content.len()
+        )));
+    }
+    Ok(ToolOutput { parts: vec![ResultPart::Image(image)], ..ToolOutput::default() })
 }
 
 /// The refusal for a file that is no text. The model knows now what it is, so it may replace it.
@@ -438,11 +443,14 @@ mod tests {
     #[tokio::test]
     async fn pictures_come_back_as_pictures() {
         let bench = Bench::new();
-        let png = b"\x89PNG\r\n\x1a\n\0rest";
+        let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01rest";
         bench.put("misnamed.txt", png);
         let output = bench.output("fs.read", json!({"path": "misnamed.txt"})).await;
         let expected = ResultPart::Image(Image::from_bytes("image/png", png));
         assert_eq!(output.parts, [expected]);
+        bench.put("cut.png", &png[..8]);
+        let why = bench.failed("fs.read", json!({"path": "cut.png"})).await;
+        assert!(why.contains("(8 bytes): it is damaged"), "{why}");
     }
 
     #[tokio::test]

@@ -147,9 +147,10 @@ impl<'a> PlannedWrite<'a> {
                 "`{name}` holds exactly this already; nothing was written"
             )));
         }
-        atomic::replace_file(&self.target, &self.new, shared.umask, &cx.stop)?;
+        let written = atomic::replace_file(&self.target, &self.new, shared, cx)?;
         shared.ledger.record_seen(&self.target.path, &self.new);
-        Ok(ToolOutput { diff: self.diff(), ..ToolOutput::from_text(self.summary()) })
+        let text = self.summary() + written.note();
+        Ok(ToolOutput { diff: self.diff(), ..ToolOutput::from_text(text) })
     }
 
     /// Refuses to lose content the model has not seen.

@@ -142,7 +142,7 @@ pub(crate) fn text(outcome: &ToolOutcome) -> String {
 }
 
 pub(crate) fn report(command: &str, exit_code: Option<i32>) -> Option<CommandReport> {
-    Some(CommandReport { command: command.to_owned(), exit_code, walled: None })
+    Some(CommandReport { command: command.to_owned(), exit_code, walled: None, trial: None })
 }
 
 pub(crate) fn is_done(outcome: &ToolOutcome) -> bool {

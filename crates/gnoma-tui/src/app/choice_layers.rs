@@ -1,5 +1,7 @@
 //! Lists, fields and questions of the program itself: they cover the editor and take the keys.
 
+use std::sync::Arc;
+
 use gnoma_core::{
     ThinkingMode,
     message::ModelRef,
@@ -17,8 +19,8 @@ use crate::{
     composer::{Composer, Draft, KeyOutcome},
     effect::Effect,
     keymap::{Action, Code, Context, Key},
+    own_themes::ThemeSet,
     picker::{Picker, PickerOutcome, Row},
-    theme,
 };
 
 impl State {
@@ -167,18 +169,41 @@ impl State {
     }
 
     fn paint_with(&mut self, name: &str) {
+        if !self.themes().names().any(|known| known == name) {
+            return self.reject_theme(name);
+        }
         name.clone_into(&mut self.theme);
         self.emit(Effect::Theme(name.to_owned()));
         self.keep_setting("tui.theme", name);
     }
 
+    /// Offers these themes; that of the settings is in use, and what is wrong with it is said.
+    pub fn use_themes(&mut self, themes: Arc<ThemeSet>) {
+        for fault in themes.faults_of(&self.theme) {
+            self.show_warning(&fault);
+        }
+        self.window.themes = themes;
+    }
+
+    /// Returns the themes that there are.
+    pub(crate) fn themes(&self) -> Arc<ThemeSet> {
+        Arc::clone(&self.window.themes)
+    }
+
+    /// Says that there is no such theme, or what is wrong with it.
+    pub(crate) fn reject_theme(&mut self, name: &str) {
+        let themes = self.themes();
+        let faults = themes.faults_of(name).join("; ");
+        let known: Vec<&str> = themes.names().collect();
+        self.show_hint(if faults.is_empty() {
+            format!("Unknown theme `{name}`. Themes: {}", known.join(", "))
+        } else {
+            faults
+        });
+    }
+
     /// Changes a setting for the sessions to come.
     pub(crate) fn change_setting(&mut self, key: &str, value: &str) {
-        if key == "tui.theme" && !theme::theme_names().any(|name| name == value) {
-            let known: Vec<&str> = theme::theme_names().collect();
-            return self
-                .show_hint(format!("Unknown theme `{value}`. Themes: {}", known.join(", ")));
-        }
         // These two hold at once, as with /theme and /vim.
         match (key, value) {
             ("tui.theme", name) => self.paint_with(name),

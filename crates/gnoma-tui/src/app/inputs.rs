@@ -45,6 +45,10 @@ impl State {
             Input::Image { instead, image, name } => self.attach_image(&instead, image, &name),
             Input::Edited(text) => self.on_editor_closed(text),
             Input::StatusLine(result) => self.status_line_written(result),
+            Input::StatusSources { has_script, has_spending } => {
+                self.use_status_sources(has_script, has_spending);
+            }
+            Input::Spending(parts) => self.spending_read(parts),
             Input::Failed(text) => self.show_warning(&text),
         }
     }
@@ -74,6 +78,7 @@ impl State {
         self.send_queued();
         self.complete_anew();
         self.update_title();
+        self.read_spending();
         self.run_status_script();
         if self.timers.save_at.take_if(|at| *at <= self.now).is_some() {
             self.emit(Effect::Save(self.unsent_drafts()));
@@ -118,8 +123,8 @@ impl View for State {
         let is_moving = (is_turning || !self.shells.is_empty()) && !self.accessible;
         let beat = is_moving.then(|| self.now + BEAT);
         let answers = self.answers_from().filter(|from| *from > self.now);
-        let script = self.status_script_due();
-        let all = [hint, beat, self.waits_until(), answers, self.timers.save_at, script];
+        let (script, spending) = (self.status_script_due(), self.spending_due());
+        let all = [hint, beat, self.waits_until(), answers, self.timers.save_at, script, spending];
         all.into_iter().flatten().min()
     }
 }

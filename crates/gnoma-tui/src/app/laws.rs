@@ -189,6 +189,7 @@ impl Run {
             accessible: false,
             drafts: Vec::new(),
             is_served: true,
+            debug_log: None,
         };
         let mut run = Self {
             state: State::new(options),
@@ -265,6 +266,7 @@ impl Run {
                     during: None,
                     parts: Vec::new(),
                     notable: Vec::new(),
+                    dangers: Vec::new(),
                 });
             }
             Step::Active => self.event(Event::State(SessionState::Active)),

@@ -130,8 +130,9 @@ impl State {
         }
     }
 
-    /// Removes and returns what is written, and adds it to the history.
+    /// Removes and returns what is written, and adds it to the history. What was said about the line before is over.
     pub(super) fn take_written(&mut self) -> Draft {
+        self.end_hints(HintSubject::Past);
         let draft = self.composer.take_draft();
         self.save_prompt_and_end_browsing(&draft.text);
         self.schedule_save();
@@ -440,8 +441,6 @@ impl State {
             }
             SlashMeaning::BuiltIn(command) => {
                 let argument = argument.to_owned();
-                // What was said about the command before is over.
-                self.timers.hint = None;
                 self.take_written();
                 (command.run)(self, &argument);
             }

@@ -10,7 +10,8 @@ use gnoma_core::{
 
 use super::completion::Completion;
 use crate::{
-    composer::Draft, history::History, keymap::Key, prompt::PermissionQuestion, text::Line,
+    composer::Draft, history::History, keymap::Key, own_themes::ThemeSet,
+    prompt::PermissionQuestion, status::SpendingParts, text::Line,
 };
 
 /// A turn that runs.
@@ -83,6 +84,8 @@ pub(crate) struct SessionLink {
     pub(super) behind: Option<Box<MessageBacklog>>,
     /// `true` if the session lives in a server.
     pub(super) is_served: bool,
+    /// The file of this process's debug log.
+    pub(super) debug_log: Option<String>,
     /// `true` if the session continues in another way soon, or another one takes its place.
     pub(super) is_switching: bool,
     /// The requests to make once the turn that runs is over, the oldest first.
@@ -164,7 +167,23 @@ pub(super) struct Window {
     pub(super) listed: String,
     /// Lines of a conversation that is over, not handed over yet.
     pub(super) leftover: Vec<Line>,
+    /// The themes that there are.
+    pub(super) themes: Arc<ThemeSet>,
     pub(super) script: ScriptedStatus,
+    pub(super) spending: SpendingStatus,
+}
+
+/// The spending in the line at the bottom, and when it was read.
+#[derive(Debug, Default)]
+pub(super) struct SpendingStatus {
+    /// The person wants to see it.
+    pub(super) is_on: bool,
+    pub(super) is_running: bool,
+    /// The time of the last look at the ledger.
+    pub(super) read_at: Option<Instant>,
+    /// The time of the next look.
+    pub(super) next_at: Option<Instant>,
+    pub(super) parts: SpendingParts,
 }
 
 /// The person's script for the line at the bottom, and what it wrote last.

@@ -24,6 +24,7 @@ const MAX_CALLS: usize = 10_000;
 impl State {
     pub(super) fn on_event(&mut self, event: &Event) {
         self.transcript.on_event(event);
+        self.on_spending_event(event);
         match event {
             Event::Info(_) => self.info_changed(),
             Event::Models { .. } => self.look_up_window(),

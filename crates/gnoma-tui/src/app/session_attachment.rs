@@ -163,7 +163,7 @@ impl State {
     pub(super) fn past_read(&mut self, result: Result<Reply, RequestError>) {
         let Some(behind) = &mut self.session.behind else { return };
         match result {
-            Ok(Reply::History { first, messages }) => {
+            Ok(Reply::History { first, messages, .. }) => {
                 let is_all = first <= behind.from || messages.is_empty();
                 let excess = usize::try_from(behind.from.saturating_sub(first)).unwrap_or(0);
                 behind.pages.push(messages.into_iter().skip(excess).collect());

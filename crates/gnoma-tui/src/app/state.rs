@@ -62,6 +62,8 @@ pub struct AppOptions {
     pub drafts: Vec<Draft>,
     /// The session is in a server, so it can continue without this window.
     pub is_served: bool,
+    /// The file of this process's debug log, if it writes one.
+    pub debug_log: Option<String>,
 }
 
 /// Everything that the view knows. It outlives a session.
@@ -102,7 +104,7 @@ impl State {
     pub fn new(options: AppOptions) -> Self {
         let AppOptions { now, now_ms, facts, keymap, history, theme, vim, accessible, .. } =
             options;
-        let AppOptions { drafts, is_served, .. } = options;
+        let AppOptions { drafts, is_served, debug_log, .. } = options;
         let mut composer = Composer::default();
         composer.set_vim(vim);
         let mut drafts = drafts.into_iter();
@@ -114,7 +116,12 @@ impl State {
             facts,
             keymap,
             theme,
-            session: SessionLink { is_at_rest: true, is_served, ..SessionLink::default() },
+            session: SessionLink {
+                is_at_rest: true,
+                is_served,
+                debug_log,
+                ..SessionLink::default()
+            },
             routes: RouteLog::default(),
             size: Size::default(),
             transcript: new_transcript(accessible),

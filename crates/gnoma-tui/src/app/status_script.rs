@@ -6,22 +6,14 @@ use gnoma_core::json_value::json;
 use serde_json::Value;
 
 use super::state::State;
-use crate::{effect::Effect, sgr};
+use crate::{effect::Effect, sgr, status::MICRO_USD};
 
 /// The time between two runs of the script, at least.
 const PERIOD: Duration = Duration::from_secs(1);
 /// The time after which a script that failed runs again.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
-/// Micro-dollars in a dollar.
-const MICRO_USD: f64 = 1e6;
 
 impl State {
-    /// Has a script of the person's write the line at the bottom. Lines for screen readers have none.
-    pub fn use_status_script(&mut self) {
-        self.window.script.is_on = !self.accessible;
-        self.window.script.is_stale = true;
-    }
-
     /// Runs the script if something has changed and it did not run a moment ago.
     pub(super) fn run_status_script(&mut self) {
         self.window.script.is_stale |= self.window.script.is_on && !self.is_idle();
@@ -84,6 +76,7 @@ impl State {
                 "total_cost_usd": dollars,
                 "total_duration_ms": u64::try_from(milliseconds).unwrap_or(u64::MAX),
             },
+            "spending": self.window.spending.parts.to_json(),
             "context_window": {
                 "total_input_tokens": all.prompt_tokens(),
                 "total_output_tokens": all.output,

@@ -281,7 +281,8 @@ impl State {
         let why = self.routes.why.clone().filter(|_| !is_chosen).unwrap_or_default();
         let stop = if busy.is_empty() { "" } else { "Esc stops" };
         let script = self.window.script.line.clone();
-        let now = StatusNow { busy, stop, hint, queued: self.queue.waiting_count(), why, script };
+        let (queued, spending) = (self.queue.waiting_count(), self.window.spending.parts);
+        let now = StatusNow { busy, stop, hint, queued, why, spending, script };
         status::render_status_line(&self.facts, &self.counts, &now, width)
     }
 

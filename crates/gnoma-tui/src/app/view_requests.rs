@@ -337,6 +337,22 @@ impl State {
         self.send_request(Request::KeepRunning { keep: true }, Purpose::Detach);
     }
 
+    /// Says where the debug log is, or how to have one.
+    pub(crate) fn show_debug_log(&mut self) {
+        let text = if self.session.is_served {
+            "The server writes the debug log of this session: start `gnoma serve` with `--log FILE`"
+                .to_owned()
+        } else if self.facts.incognito {
+            "An incognito session is not in a debug log".to_owned()
+        } else if let Some(path) = &self.session.debug_log {
+            format!("The debug log is `{path}`")
+        } else {
+            "There is no debug log. To write one, leave with /exit and return with `GNOMA_LOG=debug gnoma --continue`"
+                .to_owned()
+        };
+        self.show_note(&text);
+    }
+
     pub(super) fn try_connection(&mut self, connection: Connection) {
         let purpose = Purpose::TryProvider(connection.clone());
         self.send_request(Request::TryProvider(connection), purpose);

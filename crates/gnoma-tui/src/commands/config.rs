@@ -6,7 +6,6 @@ use super::slash::SlashCommandSpec;
 use crate::{
     app::{LayerChoice, LookUpTarget, State},
     picker::Row,
-    theme,
 };
 
 pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
@@ -24,14 +23,17 @@ fn run(state: &mut State, argument: &str) {
     if argument == "set" || argument.starts_with("set ") {
         return state.show_hint("Write the key and the value: /config set KEY VALUE");
     }
-    state.look_up(LookUpTarget::Settings, Request::Settings, argument);
+    // `get` of the shell's command.
+    let name = argument.strip_prefix("get ").unwrap_or(argument).trim();
+    state.look_up(LookUpTarget::Settings, Request::Settings, name);
 }
 
 /// Offers the settings in a list.
 pub(super) fn offer_settings(state: &mut State, settings: Vec<Setting>, argument: &str) {
+    let themes = state.themes();
     let row = |mut setting: Setting| {
         if setting.key == "tui.theme" {
-            setting.choices = theme::theme_names().map(str::to_owned).collect();
+            setting.choices = themes.names().map(str::to_owned).collect();
         }
         let detail = format!("{}  ({})", setting.value, setting.origin);
         (Row::new(setting.key.clone(), detail), LayerChoice::Edit(setting))

@@ -35,6 +35,13 @@ fn run(state: &mut State, argument: &str) {
         "resume" => resume_task(state, rest),
         "schedules" if rest.is_empty() => request_explanation(state, TaskRequest::Schedules),
         "never" if rest.is_empty() => request_explanation(state, TaskRequest::DeclineOffer),
+        "repair" if !rest.is_empty() => {
+            let request = Request::Task(TaskRequest::Repair { name: name() });
+            state.look_up(LookUpTarget::TaskDraft, request, rest);
+        }
+        "edit" | "new" | "check" | "delete" | "import" | "schedule" | "suggestions" => {
+            state.show_hint(format!("`gnoma task {argument}` does that, in a shell"));
+        }
         "save" if rest.is_empty() => {
             state.show_hint("Type a name for the task, as in `/task save release`");
         }
@@ -54,13 +61,15 @@ fn resume_task(state: &mut State, words: &str) {
     let (name, choice) = words.rsplit_once(char::is_whitespace).unwrap_or(("", words));
     let (name, choice) = match choice {
         "again" => (name, Some(TaskResumeChoice::Again)),
+        "stronger" => (name, Some(TaskResumeChoice::Stronger)),
         "skip" => (name, Some(TaskResumeChoice::Skip)),
         _ => (words, None),
     };
     let name = name.trim();
     if name.contains(char::is_whitespace) {
-        return state
-            .show_hint("Type `/task resume`, perhaps a task, and then perhaps `again` or `skip`");
+        return state.show_hint(
+            "Type `/task resume`, perhaps a task, and then perhaps `again`, `stronger` or `skip`",
+        );
     }
     start_task(state, TaskRequest::Resume { run: name.to_owned(), choice });
 }

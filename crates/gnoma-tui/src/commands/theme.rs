@@ -4,7 +4,6 @@ use super::slash::SlashCommandSpec;
 use crate::{
     app::{LayerChoice, State},
     picker::Row,
-    theme,
 };
 
 pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
@@ -16,18 +15,17 @@ pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
 };
 
 fn run(state: &mut State, argument: &str) {
-    if theme::theme_names().any(|name| name == argument) {
+    let themes = state.themes();
+    if themes.names().any(|name| name == argument) {
         return state.apply_choice(LayerChoice::Theme(argument.to_owned()));
     }
     if !argument.is_empty() {
-        let known: Vec<&str> = theme::theme_names().collect();
-        return state
-            .show_hint(format!("Unknown theme `{argument}`. Themes: {}", known.join(", ")));
+        return state.reject_theme(argument);
     }
-    let row = |name: &str| {
-        let row = Row::new(name, "").with_current(name == state.theme);
+    let row = |(name, note): (&str, String)| {
+        let row = Row::new(name, note).with_current(name == state.theme);
         (row, LayerChoice::Theme(name.to_owned()))
     };
-    let rows = theme::theme_names().map(row).collect();
+    let rows = themes.describe_all().map(row).collect();
     state.open_picker("Theme", rows, "");
 }

@@ -1,6 +1,8 @@
 //! What a unified diff says. Lines of a hunk are counted, so that a removed line that begins with
 //! dashes is not taken for the name of a file.
 
+use gnoma_core::diff::parse_cut_line;
+
 use crate::{
     clean,
     text::{Span, Style},
@@ -42,7 +44,7 @@ pub(super) enum Side {
     Added,
 }
 
-/// Lines that a diff adds and removes.
+/// Lines that a diff adds and removes, with those of which only the number came.
 #[must_use]
 pub fn count_changes(diff: &str) -> (usize, usize) {
     let mut reader = DiffReader::default();
@@ -52,7 +54,11 @@ pub fn count_changes(diff: &str) -> (usize, usize) {
             Some((Side::Added, _)) => added += 1,
             Some((Side::Removed, _)) => removed += 1,
             Some((Side::Same, _)) => {}
-            None => reader.parse_header(line),
+            None => {
+                let (more_added, more_removed) = parse_cut_line(line).unwrap_or_default();
+                (added, removed) = (added + more_added, removed + more_removed);
+                reader.parse_header(line);
+            }
         }
     }
     (added, removed)
@@ -160,6 +166,9 @@ impl DiffReader {
     fn parse_header(&mut self, line: &str) {
         if line.starts_with("+++ ") {
             self.in_file = false;
+        }
+        if parse_cut_line(line).is_some() {
+            (self.old_left, self.new_left) = (0, 0);
         }
         if let Some((old, new)) = parse_hunk_header(line) {
             (self.old, self.old_left) = old;

@@ -79,7 +79,7 @@ impl Stage {
     /// When the terminal cannot be used, or there is no such theme.
     pub fn open(options: RunOptions) -> Result<Self, RunError> {
         let shade = options.shade.unwrap_or_default();
-        let theme = Theme::from_name(options.theme_name(), shade, options.depth)?;
+        let theme = options.themes.resolve(options.theme_name(), shade, options.depth)?;
         let terminal = Terminal::open(options.layout, options.crash_note.clone())?;
         Ok(Self::with_terminal(terminal, theme, options))
     }
@@ -375,7 +375,8 @@ impl Stage {
     }
 
     fn load_theme(&self, name: &str) -> Result<Theme, ThemeError> {
-        Theme::from_name(name, self.options.shade.unwrap_or(self.background), self.options.depth)
+        let shade = self.options.shade.unwrap_or(self.background);
+        self.options.themes.resolve(name, shade, self.options.depth)
     }
 
     fn paint_with(&mut self, name: String) {

@@ -174,7 +174,7 @@ pub(super) fn normalize_address(entered: &str) -> Option<String> {
         .iter()
         .find_map(|path| rest.strip_suffix(path))
         .unwrap_or(rest);
-    let scheme = match scheme {
+    let scheme = match scheme.map(str::to_ascii_lowercase).as_deref() {
         Some("http") => "http",
         Some("https") => "https",
         Some(_) => return None,

@@ -1,5 +1,7 @@
 //! One colour: how theme files write it and how terminals with fewer colours come near it.
 
+use std::fmt;
+
 use serde::{Deserialize, Deserializer, de::Error};
 
 /// A colour as it is sent to a terminal.
@@ -39,6 +41,27 @@ impl Colour {
         u8::try_from(place).ok().map(|place| Self::Ansi(first + place))
     }
 
+    /// Returns the contrast to another colour, from 1 to 21, as WCAG 2 defines it; `None` if the terminal chooses one.
+    pub(crate) fn contrast(self, other: Self) -> Option<f32> {
+        let luminance = |colour| match colour {
+            Self::Exact(red, green, blue) => Some(relative_luminance(red, green, blue)),
+            Self::Own | Self::Ansi(_) | Self::Indexed(_) => None,
+        };
+        let (one, other) = (luminance(self)?, luminance(other)?);
+        Some((one.max(other) + 0.05) / (one.min(other) + 0.05))
+    }
+
+    /// Moves a colour towards white, or towards black, by so many percent of the way.
+    pub(crate) fn shifted(self, is_lighter: bool, percent: u16) -> Self {
+        let Self::Exact(red, green, blue) = self else { return self };
+        let end = if is_lighter { 255 } else { 0 };
+        let mix = |part: u8| {
+            let mixed = (u16::from(part) * (100 - percent) + end * percent) / 100;
+            u8::try_from(mixed).unwrap_or(u8::MAX)
+        };
+        Self::Exact(mix(red), mix(green), mix(blue))
+    }
+
     /// The nearest of the palette of 256.
     pub(super) fn to_indexed(self) -> Self {
         let Self::Exact(red, green, blue) = self else { return self };
@@ -53,6 +76,16 @@ impl Colour {
         }
         let [red, green, blue] = places;
         Self::Indexed(CUBE + 36 * red + 6 * green + blue)
+    }
+}
+
+impl fmt::Display for Colour {
+    /// Writes an exact colour as theme files have it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(red, green, blue) => write!(f, "#{red:02x}{green:02x}{blue:02x}"),
+            Self::Own | Self::Ansi(_) | Self::Indexed(_) => f.write_str("the terminal's own"),
+        }
     }
 }
 

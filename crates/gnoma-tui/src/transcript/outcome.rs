@@ -44,7 +44,7 @@ pub(super) fn describe_outcome(
             let is_about_key = matches!(error.kind, ErrorKind::Auth | ErrorKind::Forbidden);
             if is_about_key && !error.provider.is_empty() {
                 // A variable of the shell cannot be changed from here.
-                let way = format!("`/login {}` enters another key", error.provider);
+                let way = format!("hint: `/login {}` enters another key", error.provider);
                 lines.push((way, Style::default()));
             }
             if *kept_partial {

@@ -212,6 +212,7 @@ impl Scene {
             accessible: false,
             drafts: Vec::new(),
             is_served: false,
+            debug_log: None,
         };
         change(&mut options);
         let state = State::new(options);
@@ -359,6 +360,7 @@ impl Scene {
             during: None,
             parts: Vec::new(),
             notable: Vec::new(),
+            dangers: Vec::new(),
         })
     }
 

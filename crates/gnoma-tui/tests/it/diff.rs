@@ -111,6 +111,11 @@ fn a_long_diff_is_cut() {
     … 48 more lines
     "#);
     assert_eq!(diff::count_changes(&diff), (50, 0));
+    let next = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+    let cut = format!(
+        "--- a/n\n+++ b/n\n@@ -1,9 +1,90 @@\n-old\n+new\n[97 more diff lines: +89 -8]\n{next}"
+    );
+    assert_eq!(diff::count_changes(&cut), (91, 10));
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn asked(calls: &[ToolCall]) -> Event {
 
 fn ended(call: &ToolCall, text: &str, is_error: bool, duration_ms: u64) -> Event {
     let result = ToolResult::from_text(call, text, is_error);
-    Event::ToolEnded { call: call.clone(), result, diff: None, duration_ms }
+    Event::ToolEnded { call: call.clone(), result, diff: None, duration_ms, command: None }
 }
 
 fn done(rounds: u32) -> Event {
@@ -85,10 +85,17 @@ fn turn() -> Vec<Event> {
             during: None,
             parts: Vec::new(),
             notable: Vec::new(),
+            dangers: Vec::new(),
         },
         Event::PermissionDecided { call: edit.id.clone(), allowed: true, reason: "you".into() },
         Event::ToolStarted { call: edit.clone() },
-        Event::ToolEnded { call: edit, result: changed, diff: Some(DIFF.into()), duration_ms: 4 },
+        Event::ToolEnded {
+            call: edit,
+            result: changed,
+            diff: Some(DIFF.into()),
+            duration_ms: 4,
+            command: None,
+        },
         text("Fixed:\n\n```rust\nlet total = a + b;\n```\n- one\n- two"),
         Event::Notice { level: NoticeLevel::Warning, text: "the context is 90 % full".into() },
         text(" more"),
@@ -396,7 +403,7 @@ fn ends_of_turns() {
     the answer hit the model's output limit; say `go on` for the rest
     error: anthropic: not authorised: invalid key
     hint: run `gnoma provider`
-    `/login anthropic` enters another key
+    hint: `/login anthropic` enters another key
     the partial answer is kept
     ");
 }
@@ -517,6 +524,7 @@ fn a_question_in_the_middle_of_a_call_leaves_nothing_behind() {
             during: Some(bash.id.clone()),
             parts: Vec::new(),
             notable: Vec::new(),
+            dangers: Vec::new(),
         },
         Event::PermissionDecided { call: question.id, allowed: true, reason: "you".into() },
         ended(&bash, "", false, 3),
@@ -553,6 +561,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
             during: None,
             parts: Vec::new(),
             notable: Vec::new(),
+            dangers: Vec::new(),
         },
         Event::PermissionDecided { call: two.id, allowed: false, reason: "no\n".into() },
         Event::Notice { level: NoticeLevel::Info, text: "note\nnote".into() },

@@ -109,7 +109,7 @@ impl Numbers {
             json!({"tool_call_delta": {"call": id, "fragment": text}}),
             json!({"appended": message}),
             json!({"appended": results}),
-            json!({"permission_asked": {"call": call, "reason": "r", "preview": text, "parts": ["a"]}}),
+            json!({"permission_asked": {"call": call, "reason": "r", "preview": text, "parts": ["a"], "dangers": ["r"]}}),
             json!({"permission_asked": {"call": call, "reason": "r", "inquiry": {"choices": ["x"]}, "during": id}}),
             json!({"permission_decided": {"call": id, "allowed": true, "reason": ""}}),
             json!({"tool_started": {"call": call}}),

@@ -47,7 +47,7 @@ pub(crate) enum GuardSub {
     #[group(skip)]
     Explain {
         /// The command. Words are joined.
-        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        #[arg(required = true, trailing_var_arg = true)]
         command: Vec<String>,
     },
 }

@@ -1,5 +1,6 @@
 //! Words that were meant as a command and are none. Sent to a model they would cost money and answer
-//! nothing, so they are explained instead; after `--` and with `--print` words are a prompt.
+//! nothing, so they are explained instead; after `--` and with `--print` words are a prompt, and after `exec` all but
+//! a command of the conversation.
 //!
 //! A sentence is never taken for a command: either there is one word alone, or what follows it reads
 //! as a command's arguments.
@@ -135,43 +136,9 @@ const NOUNS: &[&str] = &[
     "daemon",
 ];
 
-/// Commands of the conversation that people type at the shell as well.
-const SLASHED: &[&str] = &[
-    "help",
-    "model",
-    "models",
-    "provider",
-    "login",
-    "logout",
-    "config",
-    "clear",
-    "compact",
-    "context",
-    "cost",
-    "usage",
-    "status",
-    "resume",
-    "rewind",
-    "redo",
-    "undo",
-    "diff",
-    "permission",
-    "permissions",
-    "mode",
-    "quit",
-    "exit",
-    "mcp",
-    "new",
-    "sessions",
-    "theme",
-    "why",
-    "export",
-    "fork",
-    "detach",
-    "doctor",
-    "agents",
-    "task",
-];
+/// Most words behind a command of the conversation that are its arguments; more are a sentence that begins with its
+/// name, as in `/config is wrong in the docs`.
+const MAX_SLASH_ARGUMENTS: usize = 3;
 
 /// Returns advice, in sentences, if the words of a prompt were probably meant as a command. `line` is the whole
 /// command line, `cwd` the folder that paths start from.
@@ -187,38 +154,41 @@ pub(crate) fn mistaken_prompt_advice(
     if first.is_empty() {
         return None;
     }
+    // A quoted text is a prompt, and so is what begins with a slash, as far as can be said without the project.
     if first.contains(char::is_whitespace) {
-        // A quoted text is a prompt, unless it is a command of the conversation with its words.
-        let why =
-            slash_command_advice(first.split(char::is_whitespace).next().unwrap_or_default())?;
-        return Some(format!("{why}\n{}", prompt_advice(&args.words)));
+        return None;
     }
-    // Commands of people's own begin with a slash, too.
     let is_slashed = first.starts_with('/');
-    let why = slash_command_advice(first)
-        .or_else(|| if is_slashed { None } else { misspelt_command_advice(first, rest) })
+    let why = if is_slashed { None } else { misspelt_command_advice(first, rest) }
         .or_else(|| reserved_command_advice(first, rest))
         .or_else(|| named_thing_advice(first, rest, cwd))?;
     Some(format!("{why}\n{}", prompt_advice(&args.words)))
 }
 
-/// Returns advice if the words begin with a command of the conversation that does not exist. `own` are the commands
-/// that the project and the person have.
-pub(crate) fn unknown_slash(args: &TurnArgs, line: &[String], own: &[String]) -> Option<String> {
+/// Returns advice if the words begin with a command that is for the conversation alone, or that does not exist. `own`
+/// are the commands that the project and the person have.
+pub(crate) fn slash_advice(args: &TurnArgs, line: &[String], own: &[String]) -> Option<String> {
     let text = args.words.join(" ");
-    let (name, _) = named_command(&text)?;
+    let (name, arguments) = named_command(&text)?;
     let is_known = own.iter().any(|known| known == name);
     // Prompts of MCP servers are known once these run, and a folder of the system begins a sentence.
     let may_be =
         name.contains(':') || name.starts_with("mcp__") || Path::new("/").join(name).exists();
-    if is_known || may_be || is_said_to_be_a_prompt(args, line) {
+    if is_known || is_marked_as_prompt(args, line) {
+        return None;
+    }
+    if let Some(why) = conversation_command_advice(name, arguments) {
+        return Some(format!("{why}\n{}", prompt_advice(&args.words)));
+    }
+    if may_be || gnoma_tui::slash_command_arguments(&name.to_lowercase()).is_some() {
         return None;
     }
     // A prompt that is quoted as a whole may begin with anything but a slip in the name of one's own command, and a
     // route or a folder of a program (`/health is broken`) begins a sentence as well.
     let is_quoted = args.words.first().is_some_and(|word| word.contains(char::is_whitespace));
-    let builtin = if is_quoted { [].iter() } else { SLASHED.iter() };
-    let known = own.iter().map(String::as_str).chain(builtin.copied());
+    let builtin =
+        gnoma_tui::slash_command_names().filter(|_| !is_quoted).map(|name| -> &str { name });
+    let known = own.iter().map(String::as_str).chain(builtin);
     let near = nearest_name(&name.to_lowercase(), known);
     if near.is_none() && (is_quoted || args.words.len() > 1) {
         return None;
@@ -227,10 +197,15 @@ pub(crate) fn unknown_slash(args: &TurnArgs, line: &[String], own: &[String]) ->
     Some(format!("there is no command `/{name}`{near}\n{}", prompt_advice(&args.words)))
 }
 
-/// True if the line itself marks its words as a prompt.
+/// True if the words are a prompt whatever they are: marked as one, or behind `exec`.
 fn is_said_to_be_a_prompt(args: &TurnArgs, line: &[String]) -> bool {
-    let is_said = args.print || args.newest || args.resume.is_some();
-    is_said || line.iter().any(|word| word == "--")
+    args.print || is_marked_as_prompt(args, line)
+}
+
+/// True if an option or `--` in the line marks its words as a prompt.
+fn is_marked_as_prompt(args: &TurnArgs, line: &[String]) -> bool {
+    let is_mark = |word: &String| word == "--" || word == "--print" || word.starts_with("-p");
+    args.newest || args.resume.is_some() || line.iter().any(is_mark)
 }
 
 /// Returns advice on how to send words as a prompt that look like a command.
@@ -259,14 +234,24 @@ pub(super) fn quote_words(words: &[String]) -> String {
     words.iter().map(plain).collect::<Vec<_>>().join(" ")
 }
 
-fn slash_command_advice(first: &str) -> Option<String> {
-    let name = first.strip_prefix('/')?;
-    let name = name.to_lowercase();
-    if name == TASK {
-        return Some(format!("there is no command `{first}`; `gnoma task run NAME` runs a task"));
+/// Returns advice if a command is one of the conversation's own, and what follows it reads as its arguments.
+fn conversation_command_advice(name: &str, arguments: &str) -> Option<String> {
+    let taken = gnoma_tui::slash_command_arguments(&name.to_lowercase())?;
+    let mut words = arguments.split_whitespace();
+    let is_named = words.clone().next().is_some_and(|first| {
+        taken.split(|c: char| !c.is_ascii_lowercase()).any(|word| word == first)
+    });
+    let is_short = words.by_ref().take(MAX_SLASH_ARGUMENTS + 1).count() <= MAX_SLASH_ARGUMENTS;
+    if !arguments.is_empty() && (taken.is_empty() || !is_short && !is_named) {
+        return None;
     }
-    let is_known = SLASHED.contains(&name.as_str());
-    is_known.then(|| format!("`{first}` is for the conversation: start `gnoma` and type it there"))
+    if name.eq_ignore_ascii_case(TASK) {
+        return Some(format!("there is no command `/{name}`; `gnoma task run NAME` runs a task"));
+    }
+    let all = Args::command();
+    let shell = all.find_subcommand(name.to_lowercase()).map(Command::get_name);
+    let shell = shell.map_or_else(String::new, |shell| format!(", or run `gnoma {shell}`"));
+    Some(format!("`/{name}` is for the conversation: start `gnoma` and type it there{shell}"))
 }
 
 /// A command with a slip in it, or with its first letter in capitals.
@@ -382,9 +367,12 @@ fn named_thing_advice(first: &str, rest: &[String], cwd: &Path) -> Option<String
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use clap::Parser as _;
 
     use super::*;
+    use crate::args::rewrite_line;
 
     fn advised(line: &str) -> Option<String> {
         let line: Vec<String> = line.split('|').map(str::to_owned).collect();
@@ -419,12 +407,6 @@ mod tests {
             ("gnoma|session|rm|2026", "`gnoma sessions delete 2026`"),
             ("gnoma|set|tui.vim|true", "gnoma config set"),
             ("gnoma|--provider|x|upgrade", "gnoma update"),
-            ("gnoma|/help", "start `gnoma`"),
-            ("gnoma|/model|gpt-5", "start `gnoma`"),
-            ("gnoma|/model gpt-5", "start `gnoma`"),
-            ("gnoma|/compact focus on x", "start `gnoma`"),
-            ("gnoma|/permission plan", "start `gnoma`"),
-            ("gnoma|/task two v1", "`gnoma task run NAME`"),
             ("gnoma|mistral", "--provider mistral"),
             ("gnoma|anthropic/claude-opus", "--model anthropic/claude-opus"),
             ("gnoma|.", "--cwd ."),
@@ -482,8 +464,9 @@ mod tests {
     fn commands_of_the_conversation_that_do_not_exist_are_not_sent_to_a_model() {
         let unknown = |line: &str| {
             let line: Vec<String> = line.split('|').map(str::to_owned).collect();
-            let args = Args::try_parse_from(&line).unwrap();
-            unknown_slash(&args.turn, &line, &["fix".to_owned(), "review".to_owned()])
+            let words: Vec<OsString> = line.iter().map(OsString::from).collect();
+            let args = Args::try_parse_from(rewrite_line(&words).unwrap_or(words)).unwrap();
+            slash_advice(&args.turn, &line, &["fix", "review", "status"].map(str::to_owned))
         };
         for (line, told) in [
             ("gnoma|/fxi|42", "there is no command `/fxi`; did you mean `/fix`?"),
@@ -491,6 +474,20 @@ mod tests {
             ("gnoma|/redoo", "did you mean `/redo`?"),
             ("gnoma|/nosuch", "there is no command `/nosuch`\n"),
             ("gnoma|/fxi 42", "did you mean `/fix`?"),
+            ("gnoma|/help", "start `gnoma`"),
+            ("gnoma|/hooks", "start `gnoma`"),
+            ("gnoma|/Doctor", "type it there, or run `gnoma doctor`"),
+            ("gnoma|/rename x", "start `gnoma`"),
+            ("gnoma|/effort|off", "start `gnoma`"),
+            ("gnoma|/memory add tests run with cargo test", "start `gnoma`"),
+            ("gnoma|/model|gpt-5", "start `gnoma`"),
+            ("gnoma|/model gpt-5", "start `gnoma`"),
+            ("gnoma|/compact focus on x", "start `gnoma`"),
+            ("gnoma|/permission plan", "start `gnoma`"),
+            ("gnoma|/task two v1", "`gnoma task run NAME`"),
+            ("gnoma|exec|/reviw", "did you mean `/review`?"),
+            ("gnoma|exec|/memory add x", "start `gnoma`"),
+            ("gnoma|--permission|plan|exec|/help", "start `gnoma`"),
         ] {
             let said = unknown(line).unwrap_or_else(|| panic!("{line}"));
             assert!(said.contains(told) && said.contains("`gnoma -- "), "{line}: {said}");
@@ -501,9 +498,15 @@ mod tests {
             "gnoma|/tmp|is|full",
             "gnoma|--|/fxi|42",
             "gnoma|-p|/fxi|42",
+            "gnoma|exec|-p|/fxi|42",
+            "gnoma|exec|--|/fxi|42",
+            "gnoma|exec|/review|42",
             "gnoma|/server:prompt",
             "gnoma|/nobody knows this",
             "gnoma|/config is wrong in the docs",
+            "gnoma|/profile|answers|500|in|production",
+            "gnoma|/version is not shown",
+            "gnoma|/status",
             "gnoma|/modl is wrong",
             "gnoma|/health|endpoint|broken",
             "gnoma|/v1|route|is|slow",

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Command, CommandFactory as _, Parser as _, error::ErrorKind};
+use clap::{Arg, Command, CommandFactory as _, Parser as _, error::ErrorKind};
 use gnoma_config::{is_slip_of, nearest_name};
 
 use super::{
@@ -18,7 +18,7 @@ pub(super) const EXEC: &str = "exec";
 pub(super) const RUN: &str = "run";
 /// The text that `gnoma help exec` prints.
 const EXEC_HELP: &str = "\
-Answer one prompt and exit, as `gnoma --print` does
+Answer one prompt and exit
 
 Usage: gnoma exec [OPTIONS] [PROMPT]...
 
@@ -57,7 +57,9 @@ pub(crate) fn answer_line(line: &[OsString]) -> Option<LineAnswer> {
         return None;
     }
     let mistake = match root.find_subcommand(split.first) {
-        Some(command) => split.mistyped_subcommand(command),
+        Some(command) => {
+            split.mistyped_subcommand(command).or_else(|| split.undashed_option(command))
+        }
         None if split.first == "help" => match split.rest {
             [name] if name == EXEC || name == RUN => return Some(LineAnswer::Help(EXEC_HELP)),
             _ => split.mistyped_help(&root),
@@ -94,19 +96,19 @@ impl SplitLine<'_> {
             arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
         let are_arguments = verbs::are_arguments(words.iter().copied());
         let synonym = verbs::find_synonym(next, command);
+        let lower = next.to_lowercase();
+        let instead = INSTEAD
+            .iter()
+            .find(|(of, verbs, _)| *of == name && verbs.contains(&lower.as_str()))
+            .map(|(_, _, instead)| format!(". {instead}"));
         // One plain word may be the name that the verb is about.
-        let takes_name = synonym.is_some() && words.len() < 2;
+        let takes_name = (synonym.is_some() || instead.is_some()) && words.len() < 2;
         let is_command = takes_name || verbs::look_like_arguments(words.iter().copied());
         let is_verb = verbs::is_verb(next) && are_arguments && is_command;
         let slip = self.nearly_written(command, next).filter(|_| are_arguments);
         if !is_verb && slip.is_none() {
             return None;
         }
-        let lower = next.to_lowercase();
-        let instead = INSTEAD
-            .iter()
-            .find(|(of, verbs, _)| *of == name && verbs.contains(&lower.as_str()))
-            .map(|(_, _, instead)| format!(". {instead}"));
         // `uninstall` is nearly `install`, and means the opposite.
         let meant = synonym.or(slip);
         let told = instead.unwrap_or_else(|| match meant {
@@ -122,6 +124,19 @@ impl SplitLine<'_> {
             None => format!("; `gnoma {name} --help` lists what there is"),
         });
         Some(format!("there is no `gnoma {name} {next}`{told}"))
+    }
+
+    /// Returns what is wrong with the one word after a command if it is an option without its dashes.
+    fn undashed_option(&self, command: &Command) -> Option<String> {
+        let [word] = self.rest else { return None };
+        let mut options = command.get_arguments().filter_map(Arg::get_long);
+        let option = options.find(|long| word.as_os_str() == *long)?;
+        if Args::try_parse_from(self.line_with_words([self.first, word])).is_ok() {
+            return None;
+        }
+        let name = command.get_name();
+        let meant = format!("did you mean `gnoma {name} --{option}`?");
+        Some(format!("there is no `gnoma {name} {option}`; {meant}"))
     }
 
     /// The subcommand that would make the line a command if it were spelt right.
@@ -202,6 +217,7 @@ mod tests {
             ("gnoma mcp get x", "`gnoma mcp list`"),
             ("gnoma config edit", "gnoma config path"),
             ("gnoma config unset tui.vim", "delete its line"),
+            ("gnoma config unset nosuch", "delete its line"),
             ("gnoma config reset", "delete its line"),
             ("gnoma config list", "`gnoma config show`"),
             ("gnoma config shwo", "`gnoma config show`"),
@@ -209,6 +225,8 @@ mod tests {
             ("gnoma guard check a.txt", "`gnoma guard scan a.txt`"),
             ("gnoma plugin uninstall x", "`gnoma plugin remove x`"),
             ("gnoma router login", "`gnoma router --help`"),
+            ("gnoma protocol schema", "`gnoma protocol --schema`"),
+            ("gnoma ps json", "`gnoma ps --json`"),
             ("gnoma --profile work config edit", "gnoma config path"),
         ] {
             let Some(LineAnswer::Mistake(said)) = answered(line) else { panic!("{line}") };

@@ -8,6 +8,7 @@ use std::{ffi::OsString, path::Path};
 
 use clap::{Command, CommandFactory as _, Parser as _, error::ErrorKind};
 use gnoma_config::is_slip_of;
+use gnoma_llm::KNOWN;
 
 use super::{
     Args,
@@ -163,7 +164,11 @@ impl SplitLine<'_> {
                 !takes_words && more.len() > 1
             }
             None if more.is_empty() && verbs::is_lone_word(next) => false,
-            None if command.has_subcommands() => self.mistyped_subcommand(command).is_none(),
+            None if command.has_subcommands() => {
+                let is_name = KNOWN.iter().any(|known| known.name == *next) || is_argument(next);
+                let is_lone_name = is_name && more.is_empty();
+                !is_lone_name && self.mistyped_subcommand(command).is_none()
+            }
             None => {
                 let is_wrong_value = more.is_empty()
                     && matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation);
@@ -360,7 +365,10 @@ mod tests {
             "gnoma|doctor|check",
             "gnoma|man|sesions",
             "gnoma|man|sessions",
+            "gnoma|man|providers|add",
             "gnoma|mcp|ls",
+            "gnoma|providers|mistral",
+            "gnoma|sessions|2026",
             "gnoma|models|gpt",
             "gnoma|doctor|--json",
             "gnoma|doctor|--help",

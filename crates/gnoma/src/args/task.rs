@@ -60,7 +60,7 @@ pub(crate) enum TaskSub {
     /// Check task files. Exits with 1 if one is wrong.
     #[group(skip)]
     Check {
-        /// The files [default: those of all tasks].
+        /// The files, or the names of tasks [default: the files of all tasks].
         files: Vec<PathBuf>,
         /// Print the JSON Schema of the fields instead.
         #[arg(long, conflicts_with = "files")]
@@ -94,6 +94,17 @@ pub(crate) enum TaskSub {
         /// Write them among your own tasks.
         #[arg(long)]
         write: bool,
+    },
+    /// Propose a change of a task whose last three runs failed at the same step, and save it after a yes.
+    ///
+    /// The step becomes what you ran instead in the session of a failed run, or its lines become steps of their own.
+    #[group(skip)]
+    Repair {
+        /// The task.
+        name: String,
+        /// Save it without a question.
+        #[arg(long, short)]
+        yes: bool,
     },
     /// Delete a task after a yes. What is recorded of its runs stays.
     #[command(aliases = ["rm", "remove"])]
@@ -198,6 +209,10 @@ pub(crate) struct TaskResumeArgs {
     #[arg(long, conflicts_with = "skip")]
     pub again: bool,
 
+    /// Run the step again that failed, by a stronger model than those that have answered in it.
+    #[arg(long, conflicts_with_all = ["again", "skip"])]
+    pub stronger: bool,
+
     /// Leave out the step that failed or was interrupted.
     #[arg(long)]
     pub skip: bool,
@@ -226,6 +241,10 @@ pub(crate) struct TaskRunArgs {
     /// Run the step again that failed or was interrupted.
     #[arg(long, conflicts_with = "skip")]
     pub again: bool,
+
+    /// Run the step again that failed, by a stronger model than those that have answered in it.
+    #[arg(long, conflicts_with_all = ["again", "skip"])]
+    pub stronger: bool,
 
     /// Leave out the step that failed or was interrupted.
     #[arg(long)]

@@ -16,7 +16,13 @@ pub(crate) struct UsageArgs {
     pub what: Option<UsageSub>,
 
     /// Show usage from this time on: 24h, 7d (today and the 6 days before), 4w, a date such as 2026-11-30, or all.
-    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_since)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30d",
+        allow_hyphen_values = true,
+        value_parser = parse_since
+    )]
     pub since: UsageStart,
 
     /// Sum up by day, week, month, project, branch, session, elf, model, provider or task; several nest. `tool` alone
@@ -64,7 +70,7 @@ pub(crate) enum UsageSub {
     #[group(skip)]
     Forget {
         /// Only of calls before this time, such as 90d or 2026-01-01 [default: all].
-        #[arg(long, value_name = "TIME", value_parser = parse_since)]
+        #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_since)]
         older_than: Option<UsageStart>,
         /// Do not ask.
         #[arg(short, long)]

@@ -76,6 +76,7 @@ pub(super) struct OutputFlags {
     pub replays: bool,
     pub help: bool,
     pub version: bool,
+    pub debug: bool,
 }
 
 /// Flags that say nothing here: with a value or without.
@@ -138,11 +139,10 @@ const UNHEARD: [(&str, &str); 17] = [
     ("--permission-prompts", "gnoma asks as usual"),
 ];
 /// The same, without a value.
-const UNHEARD_SWITCHES: [(&str, &str); 6] = [
+const UNHEARD_SWITCHES: [(&str, &str); 5] = [
     ("--include-hook-events", "hook events are not reported"),
     ("--session-mirror", "sessions are saved in gnoma's own store"),
     ("--managed-settings-in-initialize", "gnoma uses its own settings"),
-    ("--debug", "set GNOMA_LOG instead"),
     ("--chrome", "there is no browser"),
     ("--ide", "there is no connection to an editor"),
 ];
@@ -213,6 +213,7 @@ impl Flags {
             "--replay-user-messages" => tells.replays = true,
             "--help" | "-h" => tells.help = true,
             "--version" | "-v" => tells.version = true,
+            "--debug" => tells.debug = true,
             name if WITHOUT_EFFECT.contains(&name) => (),
             name => match UNHEARD_SWITCHES.iter().find(|(switch, _)| *switch == name) {
                 Some((_, why)) => self.unheard.push(format!("`{name}` has no effect: {why}")),
@@ -361,6 +362,13 @@ mod tests {
         assert_eq!(flags.session.model.as_deref(), Some("m1"));
         assert!(flags.session.skips_permissions && flags.tools.asks);
         assert_eq!(flags.unheard.len(), 1, "{:?}", flags.unheard);
+    }
+
+    #[test]
+    fn debug_asks_for_a_log() {
+        let flags = read(&["--debug", "hi"]);
+        assert!(flags.tells.debug && flags.unheard.is_empty(), "{:?}", flags.unheard);
+        assert_eq!(flags.words, ["hi"]);
     }
 
     #[test]

@@ -411,6 +411,7 @@ mod tests {
                     result: ToolResult::from_text(&call(), "no", true),
                     diff: None,
                     duration_ms: 1,
+                    command: None,
                 },
             ],
         );

@@ -39,6 +39,7 @@ use self::{
 };
 use crate::{
     commands::{print_raw_data, print_safe_text},
+    debugging,
     environment::ProcessEnvironment,
     report::{self, Exit},
 };
@@ -71,6 +72,7 @@ Options:
   --max-budget-usd AMOUNT    most to spend
   --continue, --resume ID, --fork-session, --session-id UUID
   --include-partial-messages, --replay-user-messages
+  --debug                    write a debug log, which standard error names
   --add-dir DIR, --no-session-persistence, --strict-mcp-config
 
 Options of `claude` that are not done are named on standard error. See docs/claude.md.
@@ -112,6 +114,9 @@ pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Resu
             session_init_message::COMPATIBLE,
             env!("CARGO_PKG_VERSION")
         ));
+    }
+    if flags.tells.debug {
+        debugging::start_full_log(around)?;
     }
     for said in &flags.unheard {
         report::print_line(format_args!("gnoma: {said}"));

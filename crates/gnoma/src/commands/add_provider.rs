@@ -40,13 +40,17 @@ pub(crate) async fn run(
     let name = args.name.as_ref().or(turn.provider.as_ref());
     let args = &NewProviderArgs { name: name.cloned(), ..args.clone() };
     let new = provider_from_args(args, model.map(String::as_str), &project, terminal.as_ref())?;
+    let not_added = |error: HostError| HostError {
+        cause: format!("`{}` was not added: {}", new.name, error.cause),
+        ..error
+    };
+    providers::check_form(&new).map_err(not_added)?;
     let mut said = String::new();
     if !args.untested {
         let models = providers::try_new(&project, &new, "`--address`").await;
-        let models = models.map_err(|error| HostError {
-            cause: format!("`{}` was not added: {}", new.name, error.cause),
-            remedy: Some(unreachable_remedy(&new, error.remedy)),
-            ..error
+        let models = models.map_err(|error| {
+            let remedy = Some(unreachable_remedy(&new, error.remedy.clone()));
+            not_added(HostError { remedy, ..error })
         })?;
         let named = models.get(..MAX_NAMED).unwrap_or(&models).join(", ");
         let more = if models.len() > MAX_NAMED { ", …" } else { "" };
@@ -113,13 +117,13 @@ fn provider_from_args(
     let has_address = args.address.is_some()
         || provider.endpoints.contains_key(&name)
         || known.is_some_and(|known| !known.base_url.is_empty());
+    // What cannot be read as an address is refused before it is tested, with what to do.
+    let read = |written: String| read_address(&written).unwrap_or(written);
     let address = match (has_address, terminal) {
-        (true, _) => args.address.clone(),
+        (true, _) => args.address.clone().map(read),
         (false, Some(terminal)) => {
             let question = format!("Address of `{name}`, such as {}: ", example_url(&name));
-            let entered = ask_value(terminal, &question)?;
-            // What cannot be read as one is refused where it is tested, with what to do.
-            Some(read_address(&entered).unwrap_or(entered))
+            Some(read(ask_value(terminal, &question)?))
         }
         (false, None) => {
             let known = KNOWN.iter().map(|known| known.name);

@@ -6,16 +6,17 @@ use anyhow::Result;
 use gnoma_core::{
     Content,
     protocol::{SessionSpec, Start},
+    session::PermissionMode,
     store::SessionFacts,
 };
 use gnoma_host::{
-    HostError, Notices, ProcessResources, Project, extensions, live::Host,
+    HostError, Notices, ProcessResources, Project, clock, extensions, live::Host,
     session_opening::Projects, sessions,
 };
 
 use crate::{
     answer_schema,
-    args::{OutputFormat, TurnArgs, mistaken_prompt_advice, unknown_slash},
+    args::{OutputFormat, TurnArgs, mistaken_prompt_advice, slash_advice},
     environment::ProcessEnvironment,
     front::{Asker, AttachedSession, Front, json},
     launch_request::LaunchRequest,
@@ -23,6 +24,9 @@ use crate::{
     report::{self, Exit},
     session_resume, terminal, tui,
 };
+
+/// Sessions that are named where several have the title that was asked for.
+const MAX_NAMED_SESSIONS: usize = 5;
 
 pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let answered = run_prompt(args, around).await;
@@ -52,7 +56,7 @@ async fn run_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit
     // Before anything is asked and paid for.
     super::common::refuse_closed_stdout()?;
     spec.answer_schema = form.as_ref().map(|form| form.text.clone());
-    refuse_unknown_slash(args, &spec, around)?;
+    refuse_slash_command(args, &spec, around)?;
     chooses = chooses && !is_resumed_by_title(args, &mut spec, &mut words).await?;
     let content = read_prompt_content(&spec.start, &words, around)?;
     let asker =
@@ -60,6 +64,7 @@ async fn run_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit
     spec.interactive = asker.is_some();
     let project = Project::open(spec, report::stderr_notices(), ProcessResources::default())?;
     project.refuse_whole_system()?;
+    note_idle_options(args, &project);
     let mut spec = project.spec.clone();
     if chooses {
         spec.start = session_resume::choose_stored_session(&project, around).await?;
@@ -95,19 +100,36 @@ async fn is_resumed_by_title(
     let all = sessions::list_sessions(&project).await?;
     let is_meant =
         |known: &&SessionFacts| known.child.is_none() && known.title.trim() == title.trim();
-    if let Some(session) = all.iter().find(is_meant) {
-        spec.start = Start::Stored { id: session.id.to_string(), fork: args.fork };
-        words.remove(0);
-        return Ok(true);
-    }
-    if words.len() > 1 {
-        return Err(HostError::usage(format!(
+    let meant: Vec<&SessionFacts> = all.iter().filter(is_meant).collect();
+    match &meant[..] {
+        [session] => {
+            spec.start = Start::Stored { id: session.id.to_string(), fork: args.fork };
+            words.remove(0);
+            Ok(true)
+        }
+        [] if words.len() > 1 => Err(HostError::usage(format!(
             "there is no session with the title `{title}`; `gnoma sessions list` lists them, and `gnoma --continue \
              \"…\"` continues the newest"
         ))
-        .into());
+        .into()),
+        [] => Ok(false),
+        several => Err(shared_title_error(title, several).into()),
     }
-    Ok(false)
+}
+
+/// Returns the error about a title that several sessions have, with their ids.
+fn shared_title_error(title: &str, sessions: &[&SessionFacts]) -> HostError {
+    let now_ms = clock::now_ms();
+    let name = |facts: &&SessionFacts| {
+        format!("{} ({})", facts.id, clock::describe_age(facts.changed_ms, now_ms))
+    };
+    let names: Vec<String> = sessions.iter().take(MAX_NAMED_SESSIONS).map(name).collect();
+    let more = if sessions.len() > MAX_NAMED_SESSIONS { ", …" } else { "" };
+    HostError::usage(format!(
+        "{} sessions have the title `{title}`; continue one by its id, as in `gnoma --resume ID \"…\"`: {}{more}",
+        sessions.len(),
+        names.join(", ")
+    ))
 }
 
 /// Returns the content of the prompt; `None` if it must still be asked for, once a session has been chosen.
@@ -120,10 +142,11 @@ fn read_prompt_content(
     let can_ask = *start != Start::New && terminal::open_terminal(around).is_some();
     match (&content, start) {
         // Ids begin with the date.
-        (None, Start::Stored { id, .. }) if !can_ask && !id.starts_with(char::is_numeric) => {
+        (_, Start::Stored { id, .. }) if !id.starts_with(char::is_numeric) => {
+            let prompt = [std::slice::from_ref(id), words].concat().join(" ");
             let text = format!(
-                "no prompt given: `{id}` was taken as the id of a session; to continue the newest: \
-                 `gnoma --continue \"{id}\"`"
+                "`{id}` was taken as the id of a session, and there is none; to continue the newest: \
+                 `gnoma --continue \"{prompt}\"`"
             );
             Err(HostError::usage(text).into())
         }
@@ -132,9 +155,9 @@ fn read_prompt_content(
     }
 }
 
-/// Refuses a prompt that begins with a command of the conversation that does not exist, or with one of a project that
-/// is not trusted: nothing would be sent, and a script would take that for success.
-fn refuse_unknown_slash(
+/// Refuses a prompt that begins with a command that is for the conversation or does not exist, or with one of a project
+/// that is not trusted: nothing would be sent, and a script would take that for success.
+fn refuse_slash_command(
     args: &TurnArgs,
     spec: &SessionSpec,
     around: &ProcessEnvironment,
@@ -150,9 +173,22 @@ fn refuse_unknown_slash(
         return Err(HostError::usage(why).into());
     }
     let own = extensions::command_names(&project);
-    match unknown_slash(args, &around.line, &own) {
+    match slash_advice(args, &around.line, &own) {
         Some(advice) => Err(HostError::usage(advice).into()),
         None => Ok(()),
+    }
+}
+
+/// Tells of options that change nothing about one prompt.
+fn note_idle_options(args: &TurnArgs, project: &Project) {
+    if args.full_screen {
+        report::print_line("note: --full-screen has no effect: it is for `gnoma` without a prompt");
+    }
+    let mode = project.guard.permission.mode;
+    if args.confirm_bypass && mode != PermissionMode::Bypass {
+        report::print_line(format_args!(
+            "note: --confirm-bypass has no effect in mode {mode}; add `--permission bypass`"
+        ));
     }
 }
 

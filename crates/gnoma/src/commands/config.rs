@@ -112,11 +112,22 @@ fn plain_value(value: &str) -> String {
 }
 
 fn set_value(key: &str, value: &str, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
-    let done = setting::set_setting(&open_project(args, around)?, key, value)?;
+    let done = match open_project(args, around) {
+        Ok(project) => setting::set_setting(&project, key, value)?,
+        // The file that cannot be used may be repaired by this change.
+        Err(_) => setting::set_in_file(&around.environment.config_dir(), key, value)
+            .map_err(HostError::usage)?,
+    };
+    let loaded = match load_settings(args, around) {
+        Ok((_, loaded)) => Some(loaded),
+        Err(error) => {
+            report::print_line(format_args!("note: {error}"));
+            None
+        }
+    };
     // What goes over it here would otherwise make the change look void.
-    if let Some(over) =
-        load_settings(args, around)?.1.explain_key(key).filter(|set| set.origin > Origin::User)
-    {
+    let over = loaded.as_ref().and_then(|loaded| loaded.explain_key(key));
+    if let Some(over) = over.filter(|set| set.origin > Origin::User) {
         let (value, layer, place) = (&over.value, over.origin, &over.place);
         report::print_line(format_args!(
             "note: here `{key}` is {value}: {layer} ({place}) overrides your file"

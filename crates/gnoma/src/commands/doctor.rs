@@ -4,14 +4,15 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::Result;
-use gnoma_config::settings::{Otel, Sandbox, arm_named};
+use gnoma_config::settings::{NotifySettings, Otel, Roles, Sandbox, arm_named};
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_host::{
-    Folders as _, Places, ProcessResources, Project, crate_options, guard_setup,
+    Folders as _, ProcessResources, Project, crate_options, guard_setup,
     project_history::refuse_in_incognito,
-    project_settings::{ProjectSettings, StorageSettings},
+    project_settings::ProjectSettings,
     providers::{self, Answer, ProviderState},
-    routing, sessions, telemetry, unused_settings,
+    reachable_hosts::{self, ReachableHost},
+    routing, sessions, telemetry, unused_settings, write_obstacle,
 };
 use gnoma_sandbox::{Strength, Support};
 
@@ -93,9 +94,11 @@ pub(crate) async fn run(
     describe_idle_settings(&foreign, &unused, &mut text);
     describe_privacy(keeping.privacy.incognito, &mut text);
     describe_telemetry(&otel, &environment, keeping.privacy.incognito, &mut text);
+    describe_hosts(&reachable_hosts::list_hosts(&project, &otel), &mut text);
+    describe_notifications(&project.personal.notify, keeping.privacy.incognito, &mut text);
     let readable =
         sessions::list_sessions(&project).await.map(|_| ()).map_err(|error| error.to_string());
-    describe_saved_files(&keeping, &environment, &folder, &readable, &mut text);
+    describe_saved_files(&project, &readable, &mut text);
     describe_folders(&environment, &folder, &mut text);
     describe_programs(&environment, &mut text);
     describe_agents(&project, &mut text);
@@ -133,15 +136,21 @@ async fn describe_models(project: &Project, is_broken: bool, text: &mut String) 
     let answers =
         |state: &Answer| matches!(state, Answer::Models { models, .. } if !models.is_empty());
     let all = providers::query_providers(project).await;
+    let classifier = routing::classifier_arm(&project.routing);
     let (mut has_any, mut is_down) = (false, false);
     for ProviderState { name, is_default, state } in all {
-        let is_set_up = is_default || configured.contains(&name);
+        let classifier = classifier.as_ref().filter(|arm| arm.provider == name);
+        let is_set_up = is_default || classifier.is_some() || configured.contains(&name);
         if !is_set_up && !answers(&state) {
             continue;
         }
         has_any |= answers(&state);
         let default = if is_default { " (default)" } else { "" };
-        let wanted = provider.model.as_deref().filter(|_| is_default);
+        let model = provider.model.as_deref().filter(|_| is_default);
+        let wanted = model.map(|model| (model, "provider.model"));
+        let is_own = project.routing.slm.model.is_some();
+        let setting = if is_own { "slm.model" } else { "router.roles.small" };
+        let wanted = wanted.or(classifier.map(|arm| (&*arm.model, setting)));
         let unlisted = unlisted_arms(project, &name, &state);
         let (holds, note) = match state {
             Answer::Unusable(why) => {
@@ -154,7 +163,7 @@ async fn describe_models(project: &Project, is_broken: bool, text: &mut String) 
             Answer::Models { url, models } => describe_provider(&name, &url, &models, wanted),
         };
         push_check_line(text, holds, &format!("{name}{default}"), &note);
-        unlisted.iter().for_each(|said| push_check_line(text, false, "[[arms]]", said));
+        unlisted.iter().for_each(|(setting, said)| push_check_line(text, false, setting, said));
     }
     if !has_any {
         let note = no_provider(project, is_broken, configured.is_empty(), is_down);
@@ -180,44 +189,53 @@ fn no_provider(project: &Project, is_broken: bool, is_none_set_up: bool, is_down
     meant.map_or_else(|| note.to_owned(), |meant| format!("{note}. {meant}"))
 }
 
-/// The models that `[[arms]]` names for a provider and that it does not list: a misspelt one may be chosen, too.
-fn unlisted_arms(project: &Project, provider: &str, state: &Answer) -> Vec<String> {
+/// The models that `[[arms]]` and roles name for a provider and that it does not list, each after the setting that
+/// names it: a misspelt one may be chosen, too.
+fn unlisted_arms(project: &Project, provider: &str, state: &Answer) -> Vec<(&'static str, String)> {
     let Answer::Models { models, .. } = state else { return Vec::new() };
     let settings = &project.routing;
     let named = settings.provider.models.get(provider);
+    let Roles { small, planner, editor, reviewer } = &settings.router.roles;
+    let roles = [
+        ("router.roles.small", small),
+        ("router.roles.planner", planner),
+        ("router.roles.editor", editor),
+        ("router.roles.reviewer", reviewer),
+    ];
+    let roles = roles.into_iter().filter_map(|(role, arm)| Some((role, arm.clone()?)));
     let arms = settings.arms.iter().filter(|(_, arm)| arm.enabled);
-    let arms = arms.filter_map(|(id, _)| arm_named(id)).filter(|arm| {
+    let arms = arms.filter_map(|(id, _)| Some(("[[arms]]", arm_named(id)?)));
+    let arms = arms.chain(roles).filter(|(_, arm)| {
         arm.provider == provider && !named.is_some_and(|named| named.contains(&arm.model))
     });
-    let unlisted = arms.filter_map(|arm| {
+    let unlisted = arms.filter_map(|(setting, arm)| {
         let near = providers::has_model(provider, models, &arm.model).err()?;
         let near =
             near.map_or_else(String::new, |near| format!("; did you mean `{provider}/{near}`?"));
-        Some(format!("`{arm}` may be chosen, but `{provider}` does not list it{near}"))
+        let said = format!("`{arm}` may be chosen, but `{provider}` does not list it{near}");
+        Some((setting, said))
     });
     unlisted.collect()
 }
 
-/// Describes the models that a provider has, and reports whether the model that is to be used is among them.
+/// Describes the models that a provider has, and reports whether the model that is to be used is among them. `wanted`:
+/// that model, and the setting that names it.
 fn describe_provider(
     name: &str,
     url: &str,
     models: &[String],
-    wanted: Option<&str>,
+    wanted: Option<(&str, &str)>,
 ) -> (bool, String) {
     let named = models.get(..MAX_NAMED).unwrap_or(models).join(", ");
     let more = if models.len() > MAX_NAMED { ", …" } else { "" };
     let count = super::providers::describe_model_count(models.len());
     let note = format!("answers at {url}, {count}: {named}{more}");
-    let Some(wanted) = wanted else { return (true, note) };
+    let Some((wanted, setting)) = wanted else { return (true, note) };
     match providers::has_model(name, models, wanted) {
         Ok(()) => (true, format!("{note}; `{wanted}` is there")),
         Err(near) => {
             let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            (
-                false,
-                format!("{note}. It does not list `{wanted}`, which `provider.model` names{near}"),
-            )
+            (false, format!("{note}. It does not list `{wanted}`, which `{setting}` names{near}"))
         }
     }
 }
@@ -318,25 +336,43 @@ fn describe_telemetry(
             (true, format!("sent to {hosts}, {content} texts of messages and results"))
         }
     };
-    push_check_line(text, holds, "spans and metrics", &note);
+    push_check_line(text, holds, "spans, metrics and log records", &note);
+}
+
+/// Says where notifications go besides the terminal, if the person wants any.
+fn describe_notifications(notify: &NotifySettings, is_incognito: bool, text: &mut String) {
+    if notify.command.is_none() && notify.ntfy.is_none() {
+        return;
+    }
+    text.push_str("\nnotifications\n");
+    if notify.command.is_some() {
+        push_check_line(text, true, "command", "`notify.command` is run in the sandbox of hooks");
+    }
+    if let Some(url) = &notify.ntfy {
+        let sent = format!("sent to {}", telemetry::host_of(url));
+        let note = if is_incognito { "off: incognito" } else { &sent };
+        push_check_line(text, true, "ntfy", note);
+    }
+}
+
+/// Names every host that gnoma itself may contact.
+fn describe_hosts(hosts: &[ReachableHost], text: &mut String) {
+    text.push_str("\nhosts that gnoma may contact\n");
+    for ReachableHost { host, uses } in hosts {
+        let _infallible = writeln!(text, "    {host}: {}", uses.join("; "));
+    }
 }
 
 /// Says what is kept of sessions and files, and where.
-fn describe_saved_files(
-    settings: &StorageSettings,
-    environment: &Environment,
-    cwd: &Path,
-    readable: &Result<(), String>,
-    text: &mut String,
-) {
+fn describe_saved_files(project: &Project, readable: &Result<(), String>, text: &mut String) {
+    let Project { keeping: settings, places, .. } = project;
     if settings.privacy.incognito {
         return;
     }
-    let places = Places::for_folder(settings, environment, cwd);
     text.push_str("\nsaved\n");
-    if settings.session.folder.is_none()
-        && let Some(trouble) = unsaved_reason(environment)
-    {
+    let is_in_home = settings.session.folder.is_none();
+    let home_trouble = unsaved_reason(project.environment()).filter(|_| is_in_home);
+    if let Some(trouble) = home_trouble.or_else(|| project.save_obstacle()) {
         push_check_line(text, false, "sessions and files", &trouble);
         return;
     }
@@ -378,17 +414,15 @@ fn unsaved_reason(environment: &Environment) -> Option<String> {
 
 fn describe_folders(environment: &Environment, cwd: &Path, text: &mut String) {
     let (config, state) = (environment.config_dir(), environment.state_dir());
-    let is_unsaved = unsaved_reason(environment).is_some();
     text.push_str("\nfolders\n");
     for (name, folder) in [("workspace", cwd), ("configuration", &*config), ("state", &*state)] {
-        let holds = !is_unsaved || name == "workspace";
-        let note = match (folder.exists(), holds) {
-            (true, true) => "",
-            (false, true) => " (not created yet)",
-            (true, false) => " (cannot be written: see above)",
-            (false, false) => " (cannot be created: see above)",
+        let obstacle = if name == "workspace" { None } else { write_obstacle(folder) };
+        let note = match (&obstacle, folder.exists()) {
+            (Some(why), _) => format!(" (cannot be written: {why})"),
+            (None, true) => String::new(),
+            (None, false) => " (not created yet)".to_owned(),
         };
-        push_check_line(text, holds, name, &format!("{}{note}", folder.display()));
+        push_check_line(text, obstacle.is_none(), name, &format!("{}{note}", folder.display()));
     }
 }
 

@@ -90,7 +90,7 @@ fn describe(feature: &Feature, loaded: &LoadedConfig) -> Value {
 /// Returns whether a feature is on, and the layer that says so.
 fn state(feature: &Feature, loaded: &LoadedConfig) -> (bool, Origin) {
     match loaded.explain_key(feature.setting) {
-        Some(set) => (matches!(set.value.trim_matches('"'), "true" | "on"), set.origin),
+        Some(set) => (loaded.has_feature(feature), set.origin),
         None => (false, Origin::Default),
     }
 }

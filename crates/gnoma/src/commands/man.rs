@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
+use gnoma_host::HostError;
 
 use super::common::print_safe_text;
 use crate::{
@@ -14,15 +15,20 @@ use crate::{
 };
 
 pub(crate) fn run(
-    named: Option<&str>,
+    named: &[String],
     folder: Option<&Path>,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let mut command = Args::command();
     // Names the commands in full, such as `gnoma-sessions-list`.
     command.build();
-    if let Some(named) = named.and_then(|name| command.find_subcommand(name)) {
-        return print_safe_text(&String::from_utf8_lossy(&render_page(named.clone())?));
+    if !named.is_empty() {
+        let found = named.iter().try_fold(&command, |group, name| group.find_subcommand(name));
+        let found = found.ok_or_else(|| {
+            let name = named.join(" ");
+            HostError::usage(format!("there is no command `{name}`; `gnoma --help` lists them"))
+        })?;
+        return print_safe_text(&String::from_utf8_lossy(&render_page(found.clone())?));
     }
     let Some(folder) = folder else {
         return print_safe_text(&String::from_utf8_lossy(&render_page(command)?));

@@ -203,7 +203,7 @@ async fn approve_tools(project: &Project, name: &str) -> Result<Exit> {
 
 fn add_server(project: &Project, new: &NewServerArgs) -> Result<Exit> {
     mcp::check_server(&new.name).map_err(HostError::usage)?;
-    refuse_no_program(new)?;
+    refuse_no_server(new)?;
     let pairs = |list: &[String]| -> Result<Vec<(String, Secret<String>)>> {
         let pair = |text: &String| {
             let (name, value) = text.split_once('=').ok_or_else(|| {
@@ -234,10 +234,21 @@ fn add_server(project: &Project, new: &NewServerArgs) -> Result<Exit> {
     ))
 }
 
-/// Refuses what can be no program: an option, which other programs take behind the name, and a whole line as one word.
-fn refuse_no_program(new: &NewServerArgs) -> Result<(), HostError> {
+/// Refuses what can be no server: an option, which other programs take behind the name, a whole line as one word, and
+/// words behind an address.
+fn refuse_no_server(new: &NewServerArgs) -> Result<(), HostError> {
     let name = &new.name;
+    let is_address = |word: &str| matches!(parse_address(word), Ok(Some(_)));
     let why = match &new.command[..] {
+        [option, url, ..] if option == "--url" => {
+            format!("an address needs no `--url`: `gnoma mcp add {name} {url}`")
+        }
+        [url, option, ..] if is_address(url) && option.starts_with('-') => format!(
+            "options stand before the name: `gnoma mcp add --header KEY=VALUE {name} {url}`"
+        ),
+        [url, word, ..] if is_address(url) => {
+            format!("nothing can follow an address, as `{word}` does: `gnoma mcp add {name} {url}`")
+        }
         [first, ..] if first.starts_with('-') => format!(
             "options stand before the name: `gnoma mcp add --env KEY=VALUE {name} -- PROGRAM ARGUMENTS`"
         ),

@@ -120,13 +120,18 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
             let options = serve::ServeOptions { idle_exit, replace, is_private: false };
             Box::pin(serve::run(options, *http, *metrics, turn, around))
         }
-        Some(GnomaSubcommand::Web { port, lan, new_links, tunnel, qr }) => {
+        Some(GnomaSubcommand::Web { devices: true, .. }) => return web::list_devices(around),
+        Some(GnomaSubcommand::Web { revoke: Some(name), .. }) => {
+            return web::revoke_device(name, around);
+        }
+        Some(GnomaSubcommand::Web { port, lan, new_links, tunnel, qr, device, .. }) => {
             let page = web::PageOptions {
                 port: *port,
                 lan: *lan,
                 new_links: *new_links,
                 tunnel: tunnel.clone(),
                 has_qr: *qr,
+                device: device.clone(),
             };
             Box::pin(web::run(page, turn, around))
         }
@@ -151,7 +156,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         }
         Some(GnomaSubcommand::Update) => return update::run(around),
         Some(GnomaSubcommand::Man { command, dir }) => {
-            return man::run(command.as_deref(), dir.as_deref(), around);
+            return man::run(command, dir.as_deref(), around);
         }
         Some(GnomaSubcommand::Completions { shell }) => return completions::run(*shell),
     };

@@ -6,7 +6,7 @@ use anyhow::Result;
 use gnoma_extend::tasks::{is_task_name, new_task_text, task_file_path, task_schema};
 use gnoma_host::{
     HostError, Project,
-    tasks::{Tasks, check_file, describe_history, refuse_shared_folder, write_task},
+    tasks::{Tasks, check_file, describe_history, draft_repair, refuse_shared_folder, write_task},
 };
 
 use super::{
@@ -51,6 +51,11 @@ pub(super) async fn run(
         }
         TaskSub::Import { names, from, write } => {
             task_import::run(names, *from, *write, &open_project(args, around)?)
+        }
+        TaskSub::Repair { name, yes } => {
+            let project = open_project(args, around)?;
+            let draft = draft_repair(&project, name).await?;
+            task_suggest::save_drafted(&project, &draft, *yes, around)
         }
         TaskSub::Delete { name, yes } => {
             delete_task(name, *yes, &open_project(args, around)?, around)
@@ -97,8 +102,8 @@ fn check_tasks(files: &[PathBuf], project: &Project, around: &ProcessEnvironment
         text.push_str(&line);
         text.push('\n');
     };
+    let tasks = Tasks::find(project);
     if files.is_empty() {
-        let tasks = Tasks::find(project);
         for file in &tasks.files {
             match tasks.check_links(&file.task.name) {
                 Ok(()) => tell(format!("{}: valid", tasks.places().display_path(&file.path)), true),
@@ -110,7 +115,10 @@ fn check_tasks(files: &[PathBuf], project: &Project, around: &ProcessEnvironment
         }
     }
     for file in files {
-        match check_file(project, &around.cwd.join(file)) {
+        let path = around.cwd.join(file);
+        let name = file.to_str().filter(|_| !path.exists());
+        let named = name.and_then(|name| find_task_file(name, &tasks).ok());
+        match check_file(project, &named.unwrap_or(path)) {
             Ok(_) => tell(format!("{}: valid", file.display()), true),
             Err(problem) => tell(problem.to_string(), false),
         }
@@ -143,19 +151,18 @@ fn create_task(name: &str, in_project: bool, project: &Project) -> Result<Exit> 
     ))
 }
 
-fn edit_task(name: &str, project: &Project, around: &ProcessEnvironment) -> Result<Exit> {
-    let tasks = Tasks::find(project);
-    // A file that is wrong is edited as well.
+/// Returns the file of a task, also if it is wrong. That of the project comes first.
+fn find_task_file(name: &str, tasks: &Tasks) -> Result<PathBuf, HostError> {
     let [own, projects] = [false, true].map(|it| task_file_path(tasks.places(), name, it));
     let path =
         if is_task_name(name) { [projects, own].into_iter().find(|it| it.is_file()) } else { None };
-    let Some(path) = path else {
-        return Err(tasks
-            .file(name)
-            .err()
-            .unwrap_or_else(|| HostError::usage("no such task"))
-            .into());
-    };
+    let missing =
+        || tasks.file(name).err().unwrap_or_else(|| HostError::usage("there is no such task"));
+    path.ok_or_else(missing)
+}
+
+fn edit_task(name: &str, project: &Project, around: &ProcessEnvironment) -> Result<Exit> {
+    let path = find_task_file(name, &Tasks::find(project))?;
     let editor = around.var("VISUAL").or_else(|| around.var("EDITOR")).unwrap_or(USUAL_EDITOR);
     // The variable may have options behind the program.
     let line = format!("{editor} \"$@\"");
@@ -175,8 +182,11 @@ fn delete_task(
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let tasks = Tasks::find(project);
-    let file = tasks.file(name)?;
-    let shown = tasks.places().display_path(&file.path);
+    let path = match tasks.file(name) {
+        Ok(file) => file.path.clone(),
+        Err(_) => find_task_file(name, &tasks)?,
+    };
+    let shown = tasks.places().display_path(&path);
     if !is_confirmed {
         let Some(terminal) = terminal::open_terminal(around) else {
             let error =
@@ -189,7 +199,7 @@ fn delete_task(
             return Ok(Exit::Failed);
         }
     }
-    std::fs::remove_file(&file.path)
+    std::fs::remove_file(&path)
         .map_err(|error| HostError::failure(format!("cannot delete {shown}: {error}")))?;
     print_safe_text(&format!("deleted {shown}\n"))
 }

@@ -43,9 +43,10 @@ pub(super) async fn resume(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let TaskResumeArgs { name, again, skip } = how.clone();
+    let TaskResumeArgs { name, again, stronger, skip } = how.clone();
     let words = name.into_iter().collect();
-    let how = TaskRunArgs { words, dry_run: false, detach: false, resume: true, again, skip };
+    let (dry_run, detach, resume) = (false, false, true);
+    let how = TaskRunArgs { words, dry_run, detach, resume, again, stronger, skip };
     run(&how, args, around).await
 }
 
@@ -121,10 +122,11 @@ async fn resume_request(how: &TaskRunArgs, project: &Project) -> Result<(Start, 
     let store = run_store(project).ok_or_else(nothing)?;
     let wanted = how.words.first().map(String::as_str).unwrap_or_default();
     let run = resumable_run(&store, wanted, None)?;
-    let choice = match (how.again, how.skip) {
-        (true, _) => Some(TaskResumeChoice::Again),
-        (false, true) => Some(TaskResumeChoice::Skip),
-        (false, false) => None,
+    let choice = match (how.again, how.stronger, how.skip) {
+        (true, ..) => Some(TaskResumeChoice::Again),
+        (_, true, _) => Some(TaskResumeChoice::Stronger),
+        (_, _, true) => Some(TaskResumeChoice::Skip),
+        (false, false, false) => None,
     };
     let session = SessionId::new(run.session.as_str());
     // A process that was killed early may have stored nothing of its session.

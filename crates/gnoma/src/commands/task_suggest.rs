@@ -4,7 +4,7 @@ use anyhow::Result;
 use gnoma_extend::tasks::task_file_path;
 use gnoma_host::{
     HostError, Project, extensions,
-    tasks::{DraftedTask, Suggestions, write_task},
+    tasks::{DraftedTask, Suggestions, save_draft, write_task},
 };
 
 use super::common::{print_json, print_safe_text};
@@ -28,7 +28,7 @@ pub(super) async fn run(
     match suggestion {
         Some(suggestion) => {
             let draft = found.draft(project, suggestion, name.unwrap_or(suggestion))?;
-            save_draft(project, &draft, is_confirmed, around)
+            save_drafted(project, &draft, is_confirmed, around)
         }
         None if args.output_format == OutputFormat::Text => {
             print_safe_text(&project.firewall.redact_text(&found.describe()))
@@ -38,7 +38,7 @@ pub(super) async fn run(
 }
 
 /// Shows the file of a task, asks, and writes it.
-fn save_draft(
+pub(super) fn save_drafted(
     project: &Project,
     draft: &DraftedTask,
     is_confirmed: bool,
@@ -56,6 +56,9 @@ fn save_draft(
             print_safe_text("the task was not saved\n")?;
             return Ok(Exit::Failed);
         }
+    }
+    if draft.replaces.is_some() {
+        return print_safe_text(&format!("{}\n", save_draft(project, draft)?));
     }
     let places = extensions::extension_places(project);
     let path = task_file_path(&places, &draft.name, false);

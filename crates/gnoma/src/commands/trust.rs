@@ -95,11 +95,9 @@ fn trust_folder(
     let content = paths::read_config_file(&file)?;
     let settings = content.as_deref().unwrap_or_default();
     if content.is_none() && pin::list_acting_files(folder, settings)?.is_empty() {
-        let text = format!("{shown} has no settings, hooks, skills or commands that need trust");
-        if is_confirmed {
-            return print_safe_text(&format!("{text}\n"));
-        }
-        return Err(HostError::usage(text).into());
+        return print_safe_text(&format!(
+            "{shown} has no settings, hooks, skills or commands that need trust\n"
+        ));
     }
     let pinned = pin::compute_pin(folder, settings)?;
     let told = preview_trust(folder, content.as_deref(), around)?;

@@ -7,10 +7,10 @@ use std::{
 
 use anyhow::Result;
 
-use gnoma_host::project_settings::ProjectSettings;
+use gnoma_host::{Folders as _, HostError, project_settings::ProjectSettings};
 
 use super::{
-    common::load_settings,
+    common::{load_settings, print_safe_text},
     serve::{self, ServeOptions},
 };
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     report::{self, Exit},
     server,
     web::{self, OwnSite, SessionBackend, WebListener},
+    web_devices,
 };
 
 /// The options with which a page is served.
@@ -35,6 +36,21 @@ pub(super) struct PageOptions {
     pub(super) tunnel: Option<String>,
     /// With the link as a picture for a phone's camera.
     pub(super) has_qr: bool,
+    /// The device that the link is for.
+    pub(super) device: Option<String>,
+}
+
+/// Lists the devices with a link of their own.
+pub(super) fn list_devices(around: &ProcessEnvironment) -> Result<Exit> {
+    print_safe_text(&(web_devices::describe_devices(&around.environment.state_dir()) + "\n"))?;
+    Ok(Exit::Done)
+}
+
+/// Revokes the link of a device. Servers that run notice it within two seconds.
+pub(super) fn revoke_device(name: &str, around: &ProcessEnvironment) -> Result<Exit> {
+    web_devices::revoke_device(&around.environment.state_dir(), name)?;
+    report::print_line(format_args!("the link of `{name}` was revoked; its pages end"));
+    Ok(Exit::Done)
 }
 
 /// Serves the page: for the server of this user where one runs, else as that server.
@@ -43,7 +59,7 @@ pub(super) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let PageOptions { port, lan, new_links, tunnel, has_qr } = wanted;
+    let PageOptions { port, lan, new_links, tunnel, has_qr, device } = wanted;
     if lan {
         return Err(web::remote_access_error(port, "`--lan` is not available").into());
     }
@@ -67,7 +83,18 @@ pub(super) async fn run(
     if has_qr && tunnel.is_none() {
         return Err(web::unreachable_link_error().into());
     }
-    let listening = WebListener::open(address, is_private, tunnel, around).await?;
+    let state = around.environment.state_dir();
+    let device = match device {
+        Some(_) if is_private => {
+            let cause =
+                "in incognito the links end with the server, so no device has one of its own";
+            return Err(HostError::usage(cause).into());
+        }
+        Some(name) => Some(web_devices::add_device(&state, &name)?),
+        None => None,
+    };
+    let listening =
+        WebListener::open(address, is_private, tunnel, around).await?.with_device(device);
     listening.tell_links();
     if has_qr {
         listening.tell_qr();

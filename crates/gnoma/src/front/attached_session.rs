@@ -38,7 +38,7 @@ pub(crate) struct AttachedSession {
 /// One item that is received from a session.
 pub(crate) enum AttachedMessage {
     /// An event of the session.
-    Event(Event),
+    Event(Box<Event>),
     /// The reply to a request.
     Reply(RequestId, Result<Reply, RequestError>),
 }
@@ -110,7 +110,7 @@ impl AttachedSession {
                 return Some(AttachedMessage::Reply(id, result));
             }
             if let Some(event) = self.pop_event() {
-                return Some(AttachedMessage::Event(event));
+                return Some(AttachedMessage::Event(Box::new(event)));
             }
             if self.is_over {
                 return None;

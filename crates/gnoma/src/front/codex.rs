@@ -13,7 +13,8 @@ use gnoma_guard::firewall::Firewall;
 use serde_json::Value;
 
 use super::{
-    json::{Ending, redact_value},
+    ending::Ending,
+    json::redact_value,
     output::{Output, OutputClosed},
     view::View,
 };
@@ -97,7 +98,8 @@ impl Codex {
     }
 
     fn on_call_started(&mut self, call: &ToolCall, out: &mut Output) -> Result<(), OutputClosed> {
-        let Some(item) = call_item(call, None, None).filter(|item| item["type"] != FILES) else {
+        let Some(item) = call_item(call, None, (None, None)).filter(|item| item["type"] != FILES)
+        else {
             return Ok(());
         };
         let id = self.new_id();
@@ -109,10 +111,10 @@ impl Codex {
         &mut self,
         call: &ToolCall,
         result: &ToolResult,
-        diff: Option<&str>,
+        facts: (Option<&str>, Option<i32>),
         out: &mut Output,
     ) -> Result<(), OutputClosed> {
-        let Some(item) = call_item(call, Some(result), diff) else { return Ok(()) };
+        let Some(item) = call_item(call, Some(result), facts) else { return Ok(()) };
         let known = self.running.iter().position(|(running, _)| *running == call.id);
         let id = known.map(|at| self.running.swap_remove(at).1);
         let id = id.unwrap_or_else(|| self.new_id());
@@ -133,7 +135,7 @@ impl Codex {
 
     fn turn_ended(
         &mut self,
-        outcome: &Outcome,
+        (outcome, rounds): (&Outcome, u32),
         answer: Option<&str>,
         out: &mut Output,
     ) -> Result<(), OutputClosed> {
@@ -144,7 +146,7 @@ impl Codex {
             // What the model wrote may have words around it; the last message is what was asked for.
             self.write_completed_item(out, json!({ "type": "agent_message", "text": answer }))?;
         }
-        let ending = Ending::from_outcome(outcome);
+        let ending = Ending::of_turn(outcome, rounds, None);
         if ending.subtype == "success" {
             let Usage { input, output, cache_read, cache_write, reasoning } = self.usage;
             let usage = json!({
@@ -169,8 +171,9 @@ impl View for Codex {
                 self.write_message(message, out)
             }
             Event::ToolStarted { call } => self.on_call_started(call, out),
-            Event::ToolEnded { call, result, diff, .. } => {
-                self.on_call_finished(call, result, diff.as_deref(), out)
+            Event::ToolEnded { call, result, diff, command, .. } => {
+                let code = command.and_then(|command| command.exit_code);
+                self.on_call_finished(call, result, (diff.as_deref(), code), out)
             }
             Event::PlanChanged { steps } => self.write_plan(steps, out),
             Event::Notice { level: NoticeLevel::Warning, text } => {
@@ -180,9 +183,9 @@ impl View for Codex {
                 self.usage = *turn;
                 Ok(())
             }
-            Event::TurnEnded { outcome, usage, answer, .. } => {
+            Event::TurnEnded { outcome, rounds, usage, answer, .. } => {
                 self.usage = *usage;
-                self.turn_ended(outcome, answer.as_ref().map(RawJson::get), out)
+                self.turn_ended((outcome, *rounds), answer.as_ref().map(RawJson::get), out)
             }
             _ => Ok(()),
         }
@@ -192,8 +195,12 @@ impl View for Codex {
 /// The type of the item that lists changed files.
 const FILES: &str = "file_change";
 
-/// The item that stands for a call; `None` where something else tells of it.
-fn call_item(call: &ToolCall, result: Option<&ToolResult>, diff: Option<&str>) -> Option<Value> {
+/// The item that stands for a call, with its diff and exit code; `None` where something else tells of it.
+fn call_item(
+    call: &ToolCall,
+    result: Option<&ToolResult>,
+    (diff, code): (Option<&str>, Option<i32>),
+) -> Option<Value> {
     let arguments: Value = call.arguments.read().unwrap_or_default();
     let status = match result {
         None => "in_progress",
@@ -206,7 +213,8 @@ fn call_item(call: &ToolCall, result: Option<&ToolResult>, diff: Option<&str>) -
         "bash" => {
             let command = arguments["command"].as_str().unwrap_or_default();
             let has_succeeded = result.is_some_and(|result| !result.is_error);
-            build_command_item(command, status, &text, has_succeeded)
+            let code = code.or(has_succeeded.then_some(0));
+            build_command_item(command, status, &text, code)
         }
         "fs.write" | "fs.edit" => {
             let path = arguments["path"].as_str().unwrap_or_default();
@@ -233,23 +241,19 @@ fn call_item(call: &ToolCall, result: Option<&ToolResult>, diff: Option<&str>) -
     })
 }
 
-/// Builds the item of a shell command. A command that succeeded exited with 0 unless `text` gives another code.
-fn build_command_item(command: &str, status: &str, text: &str, has_succeeded: bool) -> Value {
-    let (code, output) = ended_with(text);
+/// Builds the item of a shell command with its exit code.
+fn build_command_item(command: &str, status: &str, text: &str, code: Option<i32>) -> Value {
+    // The result of a command that failed begins with its code, for models.
+    let line = code.filter(|code| *code != 0).map(|code| format!("Exit code {code}"));
+    let output = match (line, text.split_once('\n').unwrap_or((text, ""))) {
+        (Some(line), (first, rest)) if line == first => rest,
+        _ => text,
+    };
     let mut item = json!({
         "type": "command_execution", "command": command, "aggregated_output": output, "status": status,
     });
-    if let Some(code) = code.or(has_succeeded.then_some(0)) {
+    if let Some(code) = code {
         item["exit_code"] = code.into();
     }
     item
-}
-
-/// Returns a command's exit code, if its first line has one, and its output.
-fn ended_with(text: &str) -> (Option<i32>, &str) {
-    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    match first.strip_prefix("Exit code ").and_then(|code| code.parse().ok()) {
-        Some(code) => (Some(code), rest),
-        None => (None, text),
-    }
 }

@@ -10,8 +10,8 @@ use std::{
 };
 
 use gnoma_core::{
-    CallId, Content, Event, Message, ModelRef, RawJson, ResultPart, Role, StopReason, ToolCall,
-    ToolResult, Usage,
+    CallId, Content, Event, Message, ModelRef, RawJson, ResultPart, Role, ToolCall, ToolResult,
+    Usage,
     info::ChildInfo,
     json_value::json,
     session::{NoticeLevel, Outcome},
@@ -21,10 +21,11 @@ use gnoma_host::clock;
 use serde_json::Value;
 
 use super::{
+    ending::Ending,
     output::{Output, OutputClosed},
     view::View,
 };
-use crate::report::{self, Exit};
+use crate::report;
 
 /// A turn as JSON.
 pub(super) struct Json {
@@ -40,6 +41,7 @@ pub(super) struct Json {
     /// The next message is cut off, and the one after it goes on from it.
     is_cut: bool,
     denials: Vec<Value>,
+    last_warning: Option<String>,
     sums: Sums,
     /// Whose lines it writes, where they are an elf's.
     elf: Option<ElfLines>,
@@ -127,6 +129,7 @@ impl Json {
             joins: false,
             is_cut: false,
             denials: Vec::new(),
+            last_warning: None,
             sums: Sums::default(),
             elf: None,
         }
@@ -216,6 +219,9 @@ impl Json {
                 self.sums.running.retain(|call| call.id != result.call_id);
             }
             Event::Continuing { joins, .. } => self.is_cut = *joins,
+            Event::Notice { level: NoticeLevel::Warning, text } => {
+                self.last_warning = Some(text.clone());
+            }
             _ => (),
         }
     }
@@ -292,7 +298,8 @@ impl Json {
         answer: Option<&RawJson>,
         out: &mut Output,
     ) -> Result<(), OutputClosed> {
-        let Ending { subtype, error, stop, kept_partial } = Ending::from_outcome(outcome);
+        let Ending { subtype, error, stop, kept_partial } =
+            Ending::of_turn(outcome, rounds, self.last_warning.as_deref());
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let errors: Vec<_> = error.iter().collect();
         let mut result = json!({
@@ -373,58 +380,6 @@ impl View for Json {
             | Event::ToolProgress { .. }
             | Event::ToolEnded { .. }
             | Event::Usage { .. } => Ok(()),
-        }
-    }
-}
-
-/// The fields of the result object that say how the turn ended.
-pub(super) struct Ending {
-    pub subtype: &'static str,
-    pub error: Option<String>,
-    stop: Option<StopReason>,
-    /// The answer broke off, and the part that had arrived is in the history.
-    kept_partial: bool,
-}
-
-impl Ending {
-    pub(super) fn from_outcome(outcome: &Outcome) -> Self {
-        let failed = |error: String| Self {
-            subtype: "error_during_execution",
-            error: Some(error),
-            stop: None,
-            kept_partial: false,
-        };
-        let silent = |subtype| Self { subtype, error: None, stop: None, kept_partial: false };
-        match outcome {
-            Outcome::Complete { stop } => {
-                let ending = match stop {
-                    StopReason::Refusal => failed("the model refused".to_owned()),
-                    StopReason::ContentFilter => {
-                        failed("the provider's content filter stopped the answer".to_owned())
-                    }
-                    StopReason::EndTurn
-                    | StopReason::ToolUse
-                    | StopReason::MaxTokens
-                    | StopReason::StopSequence
-                    | StopReason::Pause
-                    | StopReason::Other => silent("success"),
-                };
-                Self { stop: Some(*stop), ..ending }
-            }
-            Outcome::RoundLimit { .. } => silent("error_max_turns"),
-            Outcome::Cancelled => failed("cancelled".to_owned()),
-            Outcome::Stuck { what } => failed(what.clone()),
-            Outcome::Unfit { why, .. } => {
-                Self { subtype: "error_max_structured_output_retries", ..failed(why.clone()) }
-            }
-            Outcome::Failed { error, .. }
-                if Exit::from_provider_error(error) == Exit::OverBudget =>
-            {
-                Self { subtype: "error_max_budget_usd", ..failed(error.to_string()) }
-            }
-            Outcome::Failed { error, kept_partial } => {
-                Self { kept_partial: *kept_partial, ..failed(error.to_string()) }
-            }
         }
     }
 }

@@ -6,6 +6,7 @@
 mod ask;
 mod attached_session;
 mod codex;
+mod ending;
 pub(crate) mod json;
 mod notice_lines;
 pub(crate) mod output;
@@ -349,11 +350,9 @@ fn is_result(event: &Event) -> bool {
                 && !gnoma_core::names::is_blank(&message.text_content())
         }
         Event::ToolEnded { result, .. } => !result.is_error,
-        // Hooks can end a turn before a model is asked, or after calls.
-        Event::TurnEnded { outcome, answer, rounds, .. } => {
-            let is_by_hook =
-                *rounds == 0 || matches!(outcome, Outcome::Complete { stop: StopReason::Other });
-            answer.is_some() || is_by_hook
+        // Hooks can end a turn after calls.
+        Event::TurnEnded { outcome, answer, .. } => {
+            answer.is_some() || matches!(outcome, Outcome::Complete { stop: StopReason::Other })
         }
         _ => false,
     }

@@ -102,7 +102,7 @@ impl Front {
             match heard {
                 None => return Err(session.take_refusal().unwrap_or_else(session_crashed_error)),
                 Some(AttachedMessage::Event(event)) => {
-                    match self.show_events(event, session, &mut asker) {
+                    match self.show_events(*event, session, &mut asker) {
                         Ok(Step::Going) => (),
                         Ok(Step::Broken) => return Err(session_crashed_error()),
                         Ok(Step::Over(outcome)) => end.outcome = outcome,

@@ -6,8 +6,11 @@ mod programs;
 use std::{path::PathBuf, sync::Arc, sync::mpsc};
 
 use gnoma_core::{names, protocol::SessionSpec};
-use gnoma_guard::firewall::Firewall;
-use gnoma_host::{Folders as _, Notices, ProcessResources, Project, status_script::StatusScript};
+use gnoma_host::{
+    Folders as _, Notices, ProcessResources, Project,
+    status_script::StatusScript,
+    usage::{self, UsageSums},
+};
 use gnoma_tools::Disk;
 use gnoma_tui::{
     Input,
@@ -15,6 +18,7 @@ use gnoma_tui::{
     composer::Draft,
     effect::Effect,
     run::{self, Job, LoopAction},
+    status::{Cost, SpendingParts},
 };
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -32,7 +36,8 @@ pub(super) struct EffectHandler<'a> {
     home: Option<PathBuf>,
     around: ProcessEnvironment,
     spec: SessionSpec,
-    firewall: Arc<Firewall>,
+    /// The project with the settings of the profile in use.
+    project: Project,
     files: ViewFiles,
     /// The script that writes the line at the bottom, if the person has set one.
     status: Option<Arc<StatusScript>>,
@@ -52,15 +57,32 @@ impl<'a> EffectHandler<'a> {
             home: around.environment.home(),
             around: around.clone(),
             spec: project.spec.clone(),
-            firewall: Arc::clone(&project.firewall),
+            project: project.clone(),
             files,
             status: StatusScript::from_project(project).map(Arc::new),
         }
     }
 
-    /// Reports whether a script writes the line at the bottom.
-    pub(super) fn has_status_script(&self) -> bool {
-        self.status.is_some()
+    /// Reports whether a script writes the line at the bottom, and whether it shows spending.
+    pub(super) fn status_sources(&self) -> (bool, bool) {
+        (self.status.is_some(), !self.project.personal.status_parts.is_empty())
+    }
+
+    fn read_spending(&self) -> LoopAction {
+        let project = self.project.clone();
+        LoopAction::Work(Box::new(move || {
+            let read = Handle::current().block_on(usage::read_spending(&project));
+            let wants = |name: &str| project.personal.status_parts.iter().any(|part| part == name);
+            let cost = |name: &str, sums: &UsageSums| {
+                let is_partial = sums.unpriced_calls() > 0;
+                wants(name).then_some(Cost { micro_usd: sums.amount.micro_usd, is_partial })
+            };
+            Input::Spending(read.ok().map(|read| SpendingParts {
+                today: cost("today", &read.today),
+                week: cost("week", &read.week),
+                cap_percent: read.cap_percent.filter(|_| wants("cap")),
+            }))
+        }))
     }
 
     fn write_status(&self, facts: Value) -> LoopAction {
@@ -69,16 +91,20 @@ impl<'a> EffectHandler<'a> {
         LoopAction::Work(Box::new(job))
     }
 
-    /// Switches to the firewall of this profile for all that is written from now on. If the settings of the profile
-    /// cannot be read, the firewall before stays in use.
+    /// Switches to the settings of this profile: its firewall for all that is written from now on, and what the line at
+    /// the bottom shows. If the settings cannot be read, those before stay in use.
     fn change_profile(&mut self, profile: Option<String>) -> LoopAction {
         let spec = SessionSpec { profile, ..self.spec.clone() };
         let opened = Project::open(spec, Notices::without_sink(), ProcessResources::default());
-        to_loop_action(
-            opened
-                .map(|project| self.firewall = project.firewall)
-                .map_err(|error| error.to_string()),
-        )
+        match opened {
+            Ok(project) => {
+                self.status = StatusScript::from_project(&project).map(Arc::new);
+                self.project = project;
+                let (has_script, has_spending) = self.status_sources();
+                LoopAction::Hear(Input::StatusSources { has_script, has_spending })
+            }
+            Err(error) => LoopAction::Hear(Input::Failed(error.to_string())),
+        }
     }
 
     fn save_drafts(&self, drafts: Vec<Draft>) -> LoopAction {
@@ -91,7 +117,7 @@ impl<'a> EffectHandler<'a> {
     }
 
     fn without_secrets(&self, draft: Draft) -> Draft {
-        let text = self.firewall.redact_text(&draft.text);
+        let text = self.project.firewall.redact_text(&draft.text);
         if *text == draft.text {
             return draft;
         }
@@ -101,7 +127,7 @@ impl<'a> EffectHandler<'a> {
     }
 
     fn add_to_history(&self, line: &str) -> LoopAction {
-        let kept = self.files.append_history(&self.firewall.redact_text(line));
+        let kept = self.files.append_history(&self.project.firewall.redact_text(line));
         to_loop_action(kept.map_err(|error| format!("cannot save the input history: {error}")))
     }
 
@@ -193,6 +219,7 @@ impl run::EffectHandler for EffectHandler<'_> {
             Effect::Profile(name) => self.change_profile(name),
             Effect::Demo => LoopAction::Lend(self.run_demo()),
             Effect::StatusLine(facts) => self.write_status(facts),
+            Effect::ReadSpending => self.read_spending(),
             Effect::Ask(_)
             | Effect::CrashNote(_)
             | Effect::Copy(_)

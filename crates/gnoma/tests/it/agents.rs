@@ -269,6 +269,10 @@ async fn one_that_is_missing_or_mute_is_told_when_it_is_chosen() {
     let run = world.run(&["--model", "gone", "hello"]).await;
     assert_eq!(run.code, Some(7), "{run:?}");
     assert!(run.err.contains("`no-such-agent` is not installed"), "{}", run.err);
+    let run = world.run(&["--model", "agent/nosuch", "hello"]).await;
+    assert_eq!((run.code, world.server.requests().len()), (Some(2), 0), "{run:?}");
+    assert!(run.err.contains("there is no agent `nosuch`"), "{}", run.err);
+    assert!(run.err.contains("there are: gone"), "{}", run.err);
     let doctor = world.run(&["doctor"]).await;
     assert!(doctor.out.contains("✗ gone: the program `no-such-agent`"), "{}", doctor.out);
     let hired = Hired::new();

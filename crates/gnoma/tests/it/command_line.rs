@@ -56,6 +56,8 @@ async fn misspelt_command_of_the_project_is_named_and_a_path_is_a_prompt() {
     let said = refused(&world, &["/fxi", "42"]).await;
     assert!(said.contains("there is no command `/fxi`; did you mean `/fix`?"), "{said}");
     assert!(said.contains("`gnoma -- /fxi 42`"), "{said}");
+    let said = refused(&world, &["exec", "/fxi", "42"]).await;
+    assert!(said.contains("did you mean `/fix`?"), "{said}");
     let run = world.run(&["/etc/passwd", "what is this"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "a file\n"), "{run:?}");
 }
@@ -90,6 +92,17 @@ async fn print_may_stand_beside_exec_and_the_last_model_counts() {
 }
 
 #[tokio::test]
+async fn options_that_change_nothing_about_a_prompt_are_told() {
+    let world = World::new([says("one"), says("two")]);
+    let run = world.run(&["--confirm-bypass", "--full-screen", "hi"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "one\n"), "{run:?}");
+    assert!(run.err.contains("note: --full-screen has no effect"), "{run:?}");
+    assert!(run.err.contains("note: --confirm-bypass has no effect in mode auto"), "{run:?}");
+    let run = world.run(&["--confirm-bypass", "--permission", "bypass", "hi"]).await;
+    assert!(!run.err.contains("has no effect"), "{run:?}");
+}
+
+#[tokio::test]
 async fn id_of_a_session_is_not_empty_and_no_prompt() {
     let world = World::new([]);
     assert!(refused(&world, &["-r", "", "hi"]).await.contains("the id is empty"));
@@ -101,6 +114,9 @@ async fn id_of_a_session_is_not_empty_and_no_prompt() {
 #[tokio::test]
 async fn names_and_keys_of_providers_are_checked() {
     let world = World::new([]);
+    assert!(refused(&world, &["--provider", "", "hi"]).await.contains("the name is empty"));
+    let vendor = refused(&world, &["--provider", "claude", "hi"]).await;
+    assert!(vendor.contains("did you mean `anthropic`?"), "{vendor}");
     let address = ["--address", "http://127.0.0.1:1/v1", "--untested"];
     for name in ["", " ", "../x", "a/b", "my server"] {
         let said = refused(&world, &[&["providers", "add", name][..], &address].concat()).await;
@@ -172,6 +188,14 @@ async fn addresses_of_servers_are_told_from_programs() {
         let said = refused(&world, &[&["mcp", "add", "db"][..], line].concat()).await;
         assert!(said.contains("gnoma mcp add --env KEY=VALUE db -- PROGRAM"), "{said}");
     }
+    for (line, told) in [
+        (&["https://x", "y"][..], "`y` does: `gnoma mcp add u https://x`"),
+        (&["https://x", "--header", "A=b"], "gnoma mcp add --header KEY=VALUE u https://x"),
+        (&["--url", "https://x"], "needs no `--url`: `gnoma mcp add u https://x`"),
+    ] {
+        let said = refused(&world, &[&["mcp", "add", "u"][..], line].concat()).await;
+        assert!(said.contains("`u` was not added") && said.contains(told), "{said}");
+    }
     let said = refused(&world, &["mcp", "add", "db", "npx -y thing"]).await;
     assert!(said.contains("`gnoma mcp add db -- npx -y thing`"), "{said}");
     let said = refused(&world, &["mcp", "add", "bad name", "x"]).await;
@@ -223,6 +247,8 @@ async fn guard_takes_the_words_of_a_command_and_names_folders() {
         let run = world.run(line).await;
         assert!(run.out.contains("rm") && run.out.contains("verdict: "), "{line:?}: {run:?}");
     }
+    let run = world.run(&["guard", "explain", "--mode", "auto", "ls"]).await;
+    assert_eq!(run.code, Some(2), "{run:?}");
     let run = world.run(&["guard", "explain", "--", "ls", "-la"]).await;
     assert!(run.out.contains("verdict: "), "{run:?}");
     for command in ["scan", "clean", "shell"] {

@@ -46,14 +46,38 @@ async fn the_environment_asks_for_a_log_in_the_state_folder() {
     let world = world();
     let run = finish(world.command(&["hello"]).env("GNOMA_LOG", "info").spawn().unwrap()).await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    let line = run.err.lines().find(|line| line.starts_with("debug log: `")).unwrap();
-    let path = line.trim_start_matches("debug log: `").trim_end_matches('`');
+    let path = named_log(&run.err).unwrap();
     assert!(path.contains("/.local/state/gnoma/logs/"), "{path}");
     let log = std::fs::read_to_string(path).unwrap();
     assert!(log.contains("turn end outcome=complete") && !log.contains("tool begin"), "{log}");
+}
 
-    let wrong = finish(world.command(&["x"]).env("GNOMA_LOG", "loud").spawn().unwrap()).await;
-    assert!(wrong.code == Some(2) && wrong.err.contains("warn, info or debug"), "{wrong:?}");
+/// The path of the log that a line of standard error names.
+fn named_log(err: &str) -> Option<&str> {
+    let named = err.lines().find_map(|line| line.split_once("debug log: `"));
+    named.and_then(|(_, path)| path.strip_suffix('`'))
+}
+
+#[tokio::test]
+async fn log_has_the_steps_that_directives_ask_for_and_others_only_warn() {
+    let world = world();
+    let asked = world.command(&["hello"]).env("GNOMA_LOG", "loud,tool=debug").spawn().unwrap();
+    let run = finish(asked).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.err.contains("`loud` is left out"), "{run:?}");
+    let log = std::fs::read_to_string(named_log(&run.err).unwrap()).unwrap();
+    assert!(log.contains(" tool end ") && !log.contains(" turn end "), "{log}");
+}
+
+#[tokio::test]
+async fn named_log_exists_also_if_there_is_nothing_to_write() {
+    let world = World::new([says("one"), says("two")]);
+    let asked = |args: &[&str]| world.command(args).env("GNOMA_LOG", "warn").spawn().unwrap();
+    let run = finish(asked(&["hello"])).await;
+    let log = std::fs::read_to_string(named_log(&run.err).unwrap()).unwrap();
+    assert_eq!(log, "# debug log of gnoma\n");
+    let incognito = finish(asked(&["--incognito", "hello"])).await;
+    assert!(incognito.code == Some(0) && named_log(&incognito.err).is_none(), "{incognito:?}");
 }
 
 #[tokio::test]

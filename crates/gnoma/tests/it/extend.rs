@@ -135,6 +135,25 @@ async fn an_untrusted_project_runs_nothing_and_offers_no_skills() {
 }
 
 #[tokio::test]
+async fn a_model_and_tools_of_an_agent_that_are_not_there_are_told() {
+    let world = World::new((0..4).map(|_| says("hello")));
+    let agent = |name: &str, more: &str| {
+        let text = format!("---\nname: {name}\ndescription: d\n{more}---\nDo it.");
+        world.put_home(&format!(".claude/agents/{name}.md"), &text);
+    };
+    agent("picky", "model: nosuch\ntools: Foo, Read, mcp__later__tool\n");
+    agent("plain", "model: inherit\ntools: Read\n");
+    let run = world.run(&["--agent", "picky", "hi"]).await;
+    assert_eq!(run.out, "hello\n", "{run:?}");
+    assert!(run.err.contains("`nosuch`, which the agent `picky` wants, is not in"), "{run:?}");
+    assert!(run.err.contains("lists tools that are not in this session: `Foo`\n"), "{run:?}");
+    let run = world.run(&["--agent", "plain", "hi"]).await;
+    assert_eq!((run.out.as_str(), run.err.as_str()), ("hello\n", ""), "{run:?}");
+    let doctor = world.run(&["doctor"]).await;
+    assert!(doctor.out.contains("the agent `picky`: no tool has the name `Foo`"), "{doctor:?}");
+}
+
+#[tokio::test]
 async fn an_untrusted_project_replaces_nothing_of_the_persons() {
     let world = World::new([says("a"), says("b"), says("c"), says("d"), says("e")]);
     let skill = |text: &str| format!("---\nname: pdf\ndescription: Do {text}\n---\nDo {text}");
@@ -379,4 +398,25 @@ async fn settings_of_other_assistants_are_shown_and_taken_over_whole() {
     assert!(list.out.contains("files") && list.out.contains("far"), "{list:?}");
     let all = world.run(&["extensions"]).await.out;
     assert!(all.contains("fix") && all.contains("commands/t.md"), "{all}");
+}
+
+#[tokio::test]
+async fn output_style_is_sent_once_it_is_trusted_and_a_missing_one_is_named() {
+    let world = World::new([says("a"), says("b"), says("c")]);
+    world.put_home(".claude/output-styles/t.md", "---\nname: Terse\n---\nm1ne: three sentences.");
+    world.configure("[answers]\nstyle = \"terse\"\n");
+    world.run(&["hello"]).await;
+    let sent = world.sent();
+    assert!(sent.contains("m1ne: three sentences.") && sent.contains("You are gnoma"), "{sent}");
+    world.put(".claude/output-styles/own.md", "the1rs: no lists.");
+    world.configure("[answers]\nstyle = \"own\"\n");
+    let waits = world.run(&["hello"]).await;
+    assert!(waits.err.contains("`own` is not used: it is the project's"), "{waits:?}");
+    assert!(!world.sent().contains("the1rs"));
+    world.run(&["trust", "--yes"]).await;
+    world.run(&["hello"]).await;
+    assert!(world.sent().contains("the1rs: no lists."));
+    world.configure("[answers]\nstyle = \"none\"\n");
+    let missing = world.run(&["hello"]).await;
+    assert!(missing.err.contains("the known ones are: Terse, own"), "{missing:?}");
 }

@@ -244,6 +244,7 @@ async fn scan_lists_secrets_with_their_places_and_never_shows_them() {
     let run = world.run(&["guard", "scan", "a.txt"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(run.err.contains("security.patterns") && run.err.contains("`x`"), "{run:?}");
+    assert!(run.err.contains("config.toml:8:"), "{run:?}");
 }
 
 /// The answers to JSON lines.

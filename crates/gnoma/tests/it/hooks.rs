@@ -95,6 +95,20 @@ async fn json_denies_and_beats_what_allows_on_other_wires() {
 }
 
 #[tokio::test]
+async fn a_denial_in_utf16_counts() {
+    let deny = r#"{"decision": "block", "reason": "n0pe"}"#;
+    for text in [format!("\u{feff}{deny}\r\n"), deny.to_owned()] {
+        let bytes = text.encode_utf16().flat_map(u16::to_le_bytes);
+        let escaped: String = bytes.map(|byte| format!("\\{byte:03o}")).collect();
+        let line = format!("printf '{escaped}'");
+        let world = world(&[("PreToolUse", "Write", &line)], vec![writes("a.txt"), says("done")]);
+        let run = go(&world, "go").await;
+        assert!(!exists(world.project.path(), "a.txt"), "{run:?}");
+        assert!(world.sent().contains("n0pe"), "{run:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_hook_never_widens_what_is_allowed() {
     let allow = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'"#;
     let world = world(&[("PreToolUse", "", allow)], vec![writes("a.txt"), says("done")]);
@@ -167,8 +181,13 @@ async fn prompts_get_context_or_are_held_back() {
         vec![says("done")],
     );
     let run = go(&world2, "a s3cret").await;
-    assert_eq!((run.code, world2.server.requests().len()), (Some(0), 0), "{run:?}");
+    assert_eq!((run.code, world2.server.requests().len()), (Some(1), 0), "{run:?}");
     assert!(run.err.contains("not sent to the model: no"), "{run:?}");
+    let run = world2.run(&["--output-format", "json", "a s3cret"]).await;
+    let result: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((run.code, &result["is_error"]), (Some(1), &json!(true)), "{run:?}");
+    assert_eq!(result["subtype"], "error_during_execution");
+    assert_eq!(result["error"], "not sent to the model: no");
     go(&world2, "fine").await;
     assert_eq!(world2.server.requests().len(), 1);
 }

@@ -424,6 +424,27 @@ async fn in_a_home_the_conversation_is_kept_and_files_are_not() {
     assert!(doctor.out.contains("no checkpoints are kept in a home folder"), "{doctor:?}");
 }
 
+/// As for anybody, root included: nobody can make a folder in `/proc`.
+#[tokio::test]
+async fn a_folder_of_sessions_that_cannot_be_made_is_named_by_runs_and_by_the_doctor() {
+    let world = World::new((0..4).map(|_| says("hello")));
+    world.configure("[session]\nfolder = \"/proc/x\"\n");
+    let run = world.run(&["hi"]).await;
+    assert_eq!(run.out, "hello\n", "{run:?}");
+    assert!(run.err.contains("not being saved"), "{run:?}");
+    assert!(run.err.contains("`session.folder` ("), "{run:?}");
+    let doctor = world.run(&["doctor"]).await;
+    assert_eq!(doctor.code, Some(1), "{doctor:?}");
+    assert!(doctor.out.contains("✗ sessions and files: /proc/x"), "{doctor:?}");
+    assert!(doctor.out.contains("`session.folder` ("), "{doctor:?}");
+    assert!(!doctor.out.contains("✓ sessions:"), "{doctor:?}");
+    world.configure("");
+    let mut command = world.command(&["hi"]);
+    command.env("XDG_STATE_HOME", "/proc");
+    let run = finish(command.spawn().unwrap()).await;
+    assert!(run.err.contains("XDG_STATE_HOME"), "{run:?}");
+}
+
 #[tokio::test]
 async fn a_large_result_is_put_away_and_read_back_also_in_a_later_run() {
     let loud = calls("bash", r#"{"command":"seq 1000 4999"}"#);

@@ -71,6 +71,8 @@ mod memory;
 #[cfg(test)]
 mod misnamed;
 #[cfg(test)]
+mod notify;
+#[cfg(test)]
 mod odd_files;
 #[cfg(test)]
 mod output;

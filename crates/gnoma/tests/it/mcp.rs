@@ -329,6 +329,17 @@ async fn a_server_that_cannot_start_costs_its_tools_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_server_that_closes_its_output_ends_the_call_at_once() {
+    let served = Served::new(1);
+    let script = SERVER.replace(r#"reply "$(cat result.json)" ;;"#, "exec >&-; sleep 100 ;;");
+    fs::write(served.at("server.sh"), script).unwrap();
+    let began = Instant::now();
+    let run = served.turn("bypass").await;
+    assert!(began.elapsed() < MAX_LINGER, "{run:?}");
+    assert!(served.result().contains("it ended during the call"), "{}", served.result());
+}
+
+#[tokio::test]
 async fn disabled_missing_and_broken_servers_are_named_as_such() {
     let world = World::new([says("ok")]);
     world.configure(

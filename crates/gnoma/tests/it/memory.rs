@@ -14,6 +14,19 @@ fn states(world: &World, line: &str, answer: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn memory_that_is_turned_on_in_the_window_takes_lines_at_once() {
+    let world = World::new([]);
+    let person = Person::ready(&world, &[]);
+    person.types("/memory add Use tabs\r");
+    person.waits_for("the memory is off");
+    person.types("/config set memory.enabled true\r");
+    person.waits_for("Saved");
+    person.types("/memory add Use tabs\r");
+    person.waits_for("Remembered");
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_person_states_is_told_to_models_only_if_memory_is_on() {
     let world = World::new([says("one"), says("two")]);
     states(&world, "/memory add Use tabs", "the memory is off");

@@ -80,6 +80,13 @@ async fn doctor_marks_what_does_not_work() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn blanks_in_the_name_of_a_model_do_not_matter() {
+    let world = two_models();
+    let run = world.run(&["--model", " test / m2 ", "hi"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "m2\n"), "{run:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn protections_that_name_what_does_not_exist_are_told() {
     let world = two_models();
     world.configure(
@@ -115,6 +122,10 @@ async fn doctor_marks_an_arm_that_its_provider_does_not_list() {
     let doctor = world.run(&["doctor"]).await.out;
     let told = "`test/m2x` may be chosen, but `test` does not list it; did you mean `test/m2`?";
     assert!(doctor.contains(told) && doctor.matches("may be chosen").count() == 1, "{doctor}");
+    world.configure("[router.roles]\nreviewer = \"test/m2x\"\neditor = \"test/m2\"\n");
+    let doctor = world.run(&["doctor"]).await.out;
+    let told = format!("✗ router.roles.reviewer: {told}");
+    assert!(doctor.contains(&told) && doctor.matches("may be chosen").count() == 1, "{doctor}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -183,6 +194,14 @@ async fn a_server_without_a_list_of_models_wants_a_model_named() {
         assert!(run.code != Some(0) && run.err.contains(told), "{run:?}");
         assert!(!run.err.contains("`gnoma models` lists"), "{run:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_key_is_named_in_the_list_of_providers() {
+    let server = Server::start(|_| Reply::json(401, r#"{"error":"no"}"#)).unwrap();
+    let world = World::with(server);
+    let run = with_variables(&world, &["providers"], &[("TEST_API_KEY", "sk-1")]).await;
+    assert!(run.out.contains("check TEST_API_KEY"), "{run:?}");
 }
 
 #[tokio::test]
@@ -260,4 +279,30 @@ async fn a_byte_order_mark_before_standard_input_is_no_part_of_the_prompt() {
     let run = world.pipe(&[], "\u{feff}hello").await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(world.last_request()[0].1.trim(), "hello");
+}
+
+#[tokio::test]
+async fn settings_that_name_nothing_that_is_there_are_told_by_runs_and_by_the_doctor() {
+    let world = World::new((0..4).map(|_| says("hello")));
+    world.configure(
+        "[plugins]\nenabled = [\"nosuch\"]\n[sandbox]\nwritable = [\"rel\", \"/nosuch/dir\"]\n\
+         [network]\nca_file = \"/nosuch.pem\"\n\
+         [slm]\nenabled = true\nbackend = \"ollama\"\nmodel = \"x\"\n",
+    );
+    let always = [
+        "`plugins.enabled`: no plugin has the name `nosuch`",
+        "`sandbox.writable`: `rel` is left out",
+        "`sandbox.writable`: `/nosuch/dir` does not exist",
+    ];
+    let run = world.run(&["hi"]).await;
+    let doctor = world.run(&["doctor"]).await;
+    assert_eq!((run.out.as_str(), doctor.code), ("hello\n", Some(1)), "{run:?} {doctor:?}");
+    for part in always {
+        assert!(run.err.contains(part), "{part}: {run:?}");
+        assert!(doctor.out.contains(part), "{part}: {doctor:?}");
+    }
+    assert!(run.err.contains("ollama/x, which classifies requests (`slm`)"), "{run:?}");
+    for part in ["✗ ollama: ", "`network.ca_file`: cannot read"] {
+        assert!(doctor.out.contains(part), "{part}: {doctor:?}");
+    }
 }

@@ -82,6 +82,7 @@ async fn what_a_rule_forbids_is_not_asked() {
     let run = world.run(&["--provider", "one", "explain this"]).await;
     assert_eq!(run.code, Some(7), "{run:?}");
     assert!(run.err.contains("rule `no`"), "{run:?}");
+    assert!(run.err.contains("`gnoma route \"TASK\"` shows"), "{run:?}");
 }
 
 #[tokio::test]

@@ -65,6 +65,18 @@ async fn a_title_is_looked_up_before_it_is_taken_for_a_prompt() {
     let run = world.run(&["--resume", "about cherries", "go on"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(run.err.contains("no session with the title `about cherries`"), "{run:?}");
+    let run = world.run(&["--resume", "hi", "there"]).await;
+    assert!(run.code == Some(2) && run.err.contains("gnoma --continue \"hi there\""), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_title_that_two_sessions_have_continues_neither() {
+    let (world, id) = spoken("same words", &["one", "two", "three"]).await;
+    world.run(&["same words"]).await;
+    let run = world.run(&["--resume", "same words", "go on"]).await;
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{run:?}");
+    assert!(run.err.contains("2 sessions have the title `same words`"), "{run:?}");
+    assert!(run.err.contains(&id) && run.err.contains("just now"), "{run:?}");
 }
 
 #[tokio::test]
@@ -229,7 +241,7 @@ async fn transcripts_of_other_programs_are_found_out_and_counted() {
     world.run(&["-c", "and the window"]).await;
     assert_eq!(world.last_request()[0].1, "fix the door");
     let nothing = world.run(&["sessions", "import", "transcripts/project/notes.txt"]).await;
-    assert_eq!(nothing.code, Some(2), "{nothing:?}");
+    assert!(nothing.code == Some(2) && nothing.err.contains("--format jsonl"), "{nothing:?}");
     let foreign = world.run(&["sessions", "import", "--from", "go", "transcripts"]).await;
     assert_eq!(foreign.code, Some(2), "{foreign:?}");
     assert_eq!(world.sessions().await.len(), 1);

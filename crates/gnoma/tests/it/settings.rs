@@ -112,12 +112,17 @@ async fn provider_and_model_can_be_written_as_one() {
     let world = World::with(gnoma_testkit::Server::start(answer).unwrap());
     let file = world.home.path().join(".config/gnoma/config.toml");
     let url = world.server.url();
-    let rest = format!("[provider.endpoints]\ndeepseek = \"{url}/v1\"\n[router]\nmode = \"off\"\n");
+    let rest = format!(
+        "[provider.endpoints]\ndeepseek = \"{url}/v1\"\nlocal = \"{url}/v1\"\n[router]\nmode = \"off\"\n"
+    );
     for (settings, variable) in [
         ("model = \"deepseek/m7\"\n", ""),
         ("default = \"mistral\"\nmodel = \"deepseek/m7\"\n", ""),
         ("default = \"deepseek/m7\"\n", ""),
+        ("default = \"deepseek\"\nmodel = \"deepseek/m7\"\n", ""),
         ("", "deepseek/m7"),
+        ("default = \"local\"\n", "deepseek/m7"),
+        ("default = \"local\"\nmodel = \"m1\"\n", "DeepSeek/m7"),
     ] {
         std::fs::write(&file, format!("[provider]\n{settings}{rest}")).unwrap();
         let mut command = world.command(&["hi"]);
@@ -128,6 +133,20 @@ async fn provider_and_model_can_be_written_as_one() {
         let request = world.server.requests().pop().unwrap().json();
         assert_eq!(request["model"], "m7", "{settings}");
     }
+    // A model of the default provider may have the name of another one before its slash; that is told.
+    let world = World::new([says("hello")]);
+    world.configure("");
+    let file = world.home.path().join(".config/gnoma/config.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("\"m1\"", "\"tset/m1\"")).unwrap();
+    let run = world.run(&["hi"]).await;
+    assert_eq!(run.out, "hello\n", "{run:?}");
+    assert!(run.err.contains("did you mean `test/m1`?"), "{run:?}");
+    let mut command = world.command(&["hi"]);
+    command.env("GNOMA_MODEL", "tset/m1");
+    let refused = finish(command.spawn().unwrap()).await;
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("did you mean `test/m1`?"), "{refused:?}");
 }
 
 #[tokio::test]

@@ -109,6 +109,12 @@ async fn a_setting_is_explained_set_and_read() {
         assert_eq!(refused.code, Some(2), "{key}: {refused:?}");
         assert!(refused.err.contains(told), "{key}: {refused:?}");
     }
+    world.configure("[router.caps]\nday = \"5 EUR\"\n");
+    let refused = world.run(&["config", "set", "tui.theme", "mono"]).await;
+    assert!(refused.code == Some(2) && refused.err.contains("`router.exchange.EUR`"));
+    let rate = world.run(&["config", "set", "router.exchange.EUR", "1.1"]).await;
+    assert_eq!(rate.code, Some(0), "{rate:?}");
+    assert_eq!(world.run(&["config", "get", "router.exchange.EUR"]).await.out, "1.1\n");
     let unknown = world.run(&["config", "explain", "theme"]).await;
     assert!(unknown.code == Some(2) && unknown.err.contains("did you mean `tui.theme`?"));
 }
@@ -138,6 +144,8 @@ async fn a_configuration_file_is_written_with_its_schema_and_never_over_one() {
 #[tokio::test]
 async fn the_manual_has_a_page_for_every_command() {
     let world = World::new([]);
+    let nested = world.run(&["man", "providers", "add"]).await;
+    assert!(nested.code == Some(0) && nested.out.contains("untested"), "{nested:?}");
     let page = world.run(&["man"]).await;
     assert!(page.code == Some(0) && page.out.contains(".TH gnoma 1"), "{page:?}");
     assert_eq!(world.run(&["man", "--dir", "pages"]).await.code, Some(0));
@@ -157,6 +165,23 @@ async fn a_home_that_cannot_be_used_is_named() {
     let run = finish(command.spawn().unwrap()).await;
     let told = format!("warning: the home folder {} is not a folder", file.display());
     assert!(run.err.starts_with(&told) && run.err.contains("Set HOME"), "{run:?}");
+}
+
+/// A session that cannot be saved is answered all the same.
+#[tokio::test]
+async fn a_limit_on_the_size_of_files_does_not_end_the_program() {
+    let world = World::new([says("hello")]);
+    let command = world.command(&[]);
+    let program = command.as_std().get_program().to_owned();
+    let mut shell = tokio::process::Command::new("sh");
+    shell.args(["-c", "ulimit -f 10; exec \"$0\" hi"]).arg(program).env_clear();
+    shell.envs(command.as_std().get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.current_dir(world.project.path());
+    let stdio = std::process::Stdio::piped;
+    let run = shell.stdin(std::process::Stdio::null()).stdout(stdio()).stderr(stdio());
+    let run = finish(run.spawn().unwrap()).await;
+    assert_eq!(run.out, "hello\n", "{run:?}");
+    assert!(run.code.is_some() && run.err.contains("not being saved"), "{run:?}");
 }
 
 /// Code 5 stands in `routing`, those of signals in `life` and `tui`.
@@ -242,11 +267,7 @@ async fn a_provider_that_does_not_answer_is_not_added() {
     let world = World::new([]);
     let before = std::fs::read(world.home.path().join(".config/gnoma/config.toml")).unwrap();
     let cases: [(&[&str], i32, &str); 6] = [
-        (
-            &["providers", "add", "x", "--address", "127.0.0.1:9/v1"],
-            2,
-            "mean \"http://127.0.0.1:9/v1\"?",
-        ),
+        (&["providers", "add", "x", "--address", "127.0.0.1:9/v1"], 7, "--untested"),
         (&["providers", "add"], 2, "Known providers: mistral"),
         (&["providers", "add", "mistral"], 2, "--key-command"),
         (&["providers", "add", "azure", "--key-env", "K"], 2, "--address https://"),
@@ -257,6 +278,17 @@ async fn a_provider_that_does_not_answer_is_not_added() {
         let run = world.run(line).await;
         assert_eq!(run.code, Some(code), "{line:?}: {run:?}");
         assert!(run.err.contains(told), "{line:?}: {run:?}");
+    }
+    // What cannot be written into the settings is not a matter of the test.
+    for option in [["--address", "ftp://127.0.0.1/"], ["--protocol", "carrier-pigeon"]] {
+        let line = ["providers", "add", "x", "--address", "http://127.0.0.1:9/v1"];
+        let line = if option[0] == "--address" { &line[..3] } else { &line[..] };
+        for more in [&["--untested"][..], &[]] {
+            let run = world.run(&[line, &option, more].concat()).await;
+            assert_eq!(run.code, Some(2), "{option:?}: {run:?}");
+            assert!(run.err.contains("`x` was not added: "), "{option:?}: {run:?}");
+            assert!(!run.err.contains("--untested"), "{option:?}: {run:?}");
+        }
     }
     let after = std::fs::read(world.home.path().join(".config/gnoma/config.toml")).unwrap();
     assert_eq!(after, before);
@@ -326,6 +358,9 @@ async fn a_key_that_cannot_be_right_is_told_with_its_reason() {
     }
     let world = World::new([]);
     std::fs::remove_file(world.home.path().join(".config/gnoma/config.toml")).unwrap();
+    let run = world.run(&["--model", "gpt-5", "hi"]).await;
+    assert!(run.err.contains("no key for `openai`"), "{run:?}");
+    assert!(run.err.contains("OPENAI_API_KEY") && !run.err.contains("MISTRAL"), "{run:?}");
     let run = finish(world.command(&["hi"]).env("CLAUDE_API_KEY", "k").spawn().unwrap()).await;
     assert!(run.err.contains("gnoma reads ANTHROPIC_API_KEY"), "{run:?}");
 }

@@ -1,8 +1,11 @@
 //! Tasks: files with steps, run in order, recorded, resumed; judged by what the model was sent.
 
 mod detached;
+mod failure;
 mod import;
 mod killed;
+mod limits;
+mod repair;
 mod resume;
 mod schedules;
 mod suggestions;
@@ -183,6 +186,7 @@ async fn commands_of_a_task_are_judged_like_a_models() {
     // The task allows less than the session: on trial, its changes are discarded.
     let run = world.run(&["--permission", "bypass", "task", "run", "w", "x; touch y"]).await;
     assert!(!exists(world.project.path(), "out.txt"), "{run:?}");
+    assert!(run.err.contains("changes of 1 step discarded"), "{run:?}");
     world.put_home(
         ".config/gnoma/tasks/w.md",
         "---\npermission: deny\narguments: text\n---\n## One\n```sh\necho \"$text\" > out.txt\n```\n",
@@ -238,6 +242,10 @@ async fn tasks_are_made_shown_checked_and_deleted() {
     assert!(world.run(&["task"]).await.out.contains("fresh [SINCE]"));
     assert_eq!(world.run(&["task", "check"]).await.code, Some(0));
     world.put_home(".config/gnoma/tasks/bad.md", "---\nchekcs: x\n---\ny");
+    let named = world.run(&["task", "check", "fresh"]).await;
+    assert_eq!((named.code, named.out.as_str()), (Some(0), "fresh: valid\n"), "{named:?}");
+    let named = world.run(&["task", "check", "bad"]).await;
+    assert!(named.code == Some(1) && named.out.contains("`chekcs`"), "{named:?}");
     let check = world.run(&["task", "check"]).await;
     assert_eq!(check.code, Some(1), "{check:?}");
     assert!(

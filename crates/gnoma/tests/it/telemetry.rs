@@ -198,6 +198,28 @@ async fn commands_are_told_the_span_of_their_call() {
 }
 
 #[tokio::test]
+async fn exit_code_is_that_of_the_command_and_not_of_its_output() {
+    let collector = collector();
+    let replies = [
+        call("bash", r#"{"command":"echo 'Exit code 7'"}"#, 10),
+        call("bash", r#"{"command":"exit 3"}"#, 10),
+        says("done"),
+    ];
+    let world = World::new(replies).among_files();
+    world.configure(&otel(&collector, ""));
+    assert_eq!(world.run(&["--permission", "bypass", "go"]).await.code, Some(0));
+    let spans = spans(&collector);
+    let commands = spans.iter().filter(|span| span.name == "execute_tool bash");
+    let ends: BTreeSet<_> = commands
+        .map(|span| {
+            let code = span.attributes.get("gnoma.tool.exit_code").and_then(Value::as_u64);
+            (code, span.attributes.contains_key("error.type"))
+        })
+        .collect();
+    assert_eq!(ends, BTreeSet::from([(Some(0), false), (Some(3), true)]), "{spans:#?}");
+}
+
+#[tokio::test]
 async fn spans_have_no_words_unless_the_person_wants_them_and_never_secrets() {
     for (content, has_words) in [("", false), ("content = true\n", true)] {
         let collector = collector();
@@ -258,6 +280,83 @@ async fn a_collector_that_fails_is_named_and_fails_no_turn() {
     let world = World::new([]);
     world.configure("[otel]\nenabled = true\nendpoint = \"https://otel.example/x\"\n");
     let doctor = world.run(&["doctor"]).await;
-    let line = "spans and metrics: sent to https://otel.example, without texts";
+    let line = "spans, metrics and log records: sent to https://otel.example, without texts";
     assert!(doctor.out.contains(line), "{doctor:?}");
+}
+
+#[tokio::test]
+async fn doctor_names_every_host_that_gnoma_may_contact() {
+    let world = World::new([]);
+    world.configure(
+        "[otel]\nenabled = true\nendpoint = \"https://otel.example/x\"\n[slm]\nenabled = true\n\
+         base_url = \"http://127.0.0.1:9\"\n[[mcp_servers]]\nname = \"web\"\nurl = \"https://mcp.example/mcp?key=x\"\n",
+    );
+    let doctor = world.run(&["doctor"]).await.out;
+    let (_, hosts) = doctor.split_once("\nhosts that gnoma may contact\n").unwrap();
+    let own = world.server.url();
+    for part in [
+        "    https://otel.example: telemetry\n",
+        "    https://mcp.example: MCP server `web`",
+        "    http://127.0.0.1:9: ",
+        "    http://localhost:11434: models of `ollama`",
+        &format!("    {own}: models of `test`"),
+    ] {
+        assert!(hosts.contains(part), "no {part:?} in:\n{doctor}");
+    }
+}
+
+/// The log records: names of events with their attributes and trace.
+fn logs(collector: &Server) -> Vec<(String, BTreeMap<String, Value>, Value)> {
+    let requests = collector.requests();
+    let logs = requests.iter().filter(|request| request.path() == "/v1/logs");
+    let all = logs.flat_map(|request| {
+        let logs = request.json()["resourceLogs"][0]["scopeLogs"][0]["logRecords"].clone();
+        logs.as_array().unwrap().clone()
+    });
+    all.map(|log| {
+        let name = log["eventName"].as_str().unwrap().to_owned();
+        (name, attributes(&log), log["traceId"].clone())
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn events_are_log_records_in_the_trace_of_their_turn() {
+    let collector = collector();
+    let (_world, _run) = golden(&collector, "").await;
+    let spans = spans(&collector);
+    let logs = self::logs(&collector);
+    assert_eq!(logs.len(), 1, "{logs:?}");
+    let (name, facts, trace) = &logs[0];
+    assert_eq!((name.as_str(), &facts["error.type"]), ("gnoma.retry", &"overloaded".into()));
+    assert_eq!(*trace, spans[0].trace.as_str());
+
+    let collector = self::collector();
+    let world = World::new([Reply::text(401, "no such key")]);
+    world.configure(&otel(&collector, ""));
+    assert_ne!(world.run(&["hello"]).await.code, Some(0));
+    let logs = self::logs(&collector);
+    let (_, facts, _) = logs.iter().find(|(name, ..)| name == "gnoma.error").unwrap();
+    assert_eq!(
+        (&facts["error.type"], &facts["gnoma.turn.outcome"]),
+        (&"auth".into(), &"failed".into())
+    );
+}
+
+#[tokio::test]
+async fn cap_that_nears_is_sent_once() {
+    let collector = collector();
+    let ends = || Script::text(["done"]).with_stop(StopReason::EndTurn);
+    let world = World::new([answer(ends(), 200_000), answer(ends(), 10)]);
+    world.configure(&otel(&collector, "[router.caps]\nday = 0.30\n"));
+    let run = world.run(&["hello"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let told: Vec<_> =
+        logs(&collector).into_iter().filter(|(name, ..)| name == "gnoma.cap_nears").collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].1["gnoma.cap.most_micro_usd"], 300_000);
+    assert_eq!(told[0].1["gnoma.cap.period"], "day");
+    world.run(&["hello again"]).await;
+    let told = logs(&collector).into_iter().filter(|(name, ..)| name == "gnoma.cap_nears");
+    assert_eq!(told.count(), 1, "another session spent nothing of note");
 }

@@ -172,6 +172,8 @@ async fn a_session_is_chosen_from_a_list() {
     let mut terminal = Terminal::open(&world, "--resume --print");
     terminal.wait_for("Which one?", 1).await;
     assert!(terminal.seen.contains("newer words"), "{}", terminal.seen);
+    terminal.press("9\n").await;
+    terminal.wait_for("no session `9`", 1).await;
     terminal.press("2\n").await;
     terminal.wait_for("> ", 1).await;
     terminal.press("go on\n").await;

@@ -291,7 +291,7 @@ async fn what_compilers_make_stays_for_the_next_command_and_is_not_asked_for() {
     };
     assert!(told(1, 3).contains("compiled"), "{}", told(1, 3));
     assert!(
-        told(1, 3).contains("[what it built (a.o, target) is there for later commands"),
+        told(1, 3).contains("[what it built (a.o, target) is not in the workspace: later commands"),
         "{}",
         told(1, 3)
     );
@@ -304,6 +304,37 @@ async fn what_compilers_make_stays_for_the_next_command_and_is_not_asked_for() {
     // Also for those that only read.
     assert_eq!(told(3, 7), "int a;\nMakefile\na.c\na.o\ntarget", "{}", told(3, 7));
     assert!(!exists(world.project.path(), "a.o") && !exists(world.project.path(), "target"));
+}
+
+#[tokio::test]
+async fn build_folder_that_a_command_deletes_is_asked_about_and_deleted() {
+    for (command, gone) in [
+        ("rm -rf node_modules build\n", vec!["node_modules", "build"]),
+        ("rm -rf node_modules/*; touch made\n", vec!["node_modules/x"]),
+        ("rm build/a.o\n", vec!["build/a.o"]),
+    ] {
+        let world = running(command);
+        if !can_try(&world) {
+            return;
+        }
+        for folder in [".git", "build", "node_modules/x"] {
+            fs::create_dir_all(world.project.path().join(folder)).unwrap();
+        }
+        world.write(".gitignore", "node_modules\nbuild\n");
+        world.write("Makefile", "all:\n");
+        world.write("build/a.o", "o");
+        world.write("node_modules/x/index.js", "x");
+        let mut terminal = Terminal::open(&world, "--permission auto go");
+        terminal.wait_for("reason to deny", 1).await;
+        assert!(terminal.seen.contains("deletes"), "{}", terminal.seen);
+        terminal.press("y\n").await;
+        let (code, seen) = terminal.end().await;
+        assert_eq!(code, Some(0), "{seen}");
+        for name in ["node_modules", "node_modules/x", "build", "build/a.o"] {
+            let is_gone = gone.iter().any(|it| std::path::Path::new(name).starts_with(it));
+            assert_eq!(exists(world.project.path(), name), !is_gone, "{command}: {name}: {seen}");
+        }
+    }
 }
 
 #[tokio::test]

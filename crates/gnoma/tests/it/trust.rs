@@ -55,6 +55,25 @@ async fn trust_shows_what_would_run_and_trusts_nothing_without_a_yes() {
 }
 
 #[tokio::test]
+async fn a_folder_without_anything_to_trust_is_no_mistake() {
+    let run = World::new([]).run(&["trust"]).await;
+    assert!(run.code == Some(0) && run.out.contains("that need trust"), "{run:?}");
+}
+
+#[tokio::test]
+async fn trust_names_the_settings_among_the_files_that_end_it() {
+    let heading = "Trust ends when one of these files changes:\n  .gnoma/config.toml\n";
+    let world = project();
+    let run = world.run(&["trust"]).await;
+    assert!(run.out.contains(&format!("{heading}  .")), "{run:?}");
+    let world = World::new([]);
+    fs::create_dir(world.project.path().join(".gnoma")).unwrap();
+    world.write(".gnoma/config.toml", "[provider]\ndefault = \"elsewhere\"\n");
+    let run = world.run(&["trust"]).await;
+    assert!(run.out.contains(&format!("{heading}\n")), "{run:?}");
+}
+
+#[tokio::test]
 async fn trust_asks_at_a_terminal() {
     let world = project();
     for (answer, code, is_trusted) in

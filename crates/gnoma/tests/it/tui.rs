@@ -24,6 +24,7 @@ mod elfs;
 mod first_start;
 mod prefix;
 mod status;
+mod themes;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_millis(5);
@@ -583,5 +584,18 @@ async fn a_setting_that_does_not_exist_is_not_written() {
     person.waits_for("there is no such key");
     let text = std::fs::read_to_string(world.home.path().join(".config/gnoma/config.toml"));
     assert!(!text.unwrap().contains("vm"));
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tilde_in_the_path_of_an_export_is_the_home() {
+    let world = World::new([says("An answer.")]);
+    let person = Person::ready(&world, &[]);
+    person.types("go\r");
+    person.waits_for("An answer.");
+    person.waits_until("rest", Person::is_at_rest);
+    person.types("/export ~/talk.md\r");
+    person.waits_until("the export", |_| exists(world.home.path(), "talk.md"));
+    assert!(!exists(world.project.path(), "~"));
     person.leaves();
 }

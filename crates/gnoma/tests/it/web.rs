@@ -262,6 +262,26 @@ async fn new_links_end_the_old_ones_at_servers_that_run() {
     assert_eq!(page.asks(&other.tokens[0], "process/list", &json!({})).0, 401, "there is none");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn device_has_a_link_of_its_own_until_it_is_revoked() {
+    let world = World::new([]);
+    let page = Page::starts(&world, &["web", "--port", "0", "--device", "phone"]);
+    let [own, _, phone] = &page.tokens[..] else { panic!("{:?}", page.tokens) };
+    assert_ne!(own, phone);
+    assert_eq!(page.asks(phone, "process/list", &json!({})).0, 200);
+    let listed = world.run(&["web", "--devices"]).await;
+    assert!(listed.out.starts_with("phone  added "), "{listed:?}");
+    let again = Page::starts(&world, &["web", "--port", "0", "--device", "phone"]);
+    assert_eq!(&again.tokens[2], phone, "it is shown again");
+    assert_eq!(world.run(&["web", "--revoke", "phone"]).await.code, Some(0));
+    assert_eq!(page.asks(phone, "process/list", &json!({})).0, 401);
+    assert_eq!(page.asks(own, "process/list", &json!({})).0, 200);
+    let unknown = world.run(&["web", "--revoke", "phone"]).await;
+    assert!(unknown.code == Some(2) && unknown.err.contains("no device `phone`"), "{unknown:?}");
+    let private = world.run(&["--incognito", "web", "--device", "phone"]).await;
+    assert!(private.code == Some(2) && private.err.contains("incognito"), "{private:?}");
+}
+
 /// A model that has two elfs look at a file, one of which writes another one.
 #[tokio::test(flavor = "multi_thread")]
 async fn tunnel_is_explained_and_its_name_leads_in_by_https_alone() {
@@ -559,6 +579,80 @@ async fn what_takes_a_person_at_the_machine_is_refused_over_http() {
     page.does(&format!("sessions/{session}/set_setting"), &rounds);
     let now = world.home.path().join(".config/gnoma/config.toml");
     assert!(std::fs::read_to_string(now).unwrap().contains("max_rounds = 20"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_would_come_to_nothing_is_refused_over_http() {
+    let world = World::new([calls("bash", r#"{"command":"touch new.txt"}"#), says("Denied.")]);
+    let page = Page::starts(&world, &["web", "--port", "0"]);
+    let refused = |path: &str, body: &Value, cause: &str| {
+        let (code, error) = page.asks(&page.tokens[0], path, body);
+        assert!(code == 400 && error["cause"].as_str().unwrap().contains(cause), "{code} {error}");
+    };
+    refused("process/open", &json!({ "agent": "nosuch" }), "there is no agent `nosuch`");
+    assert_eq!(page.does("process/list", &json!({}))["live"], json!([]), "nothing is left of it");
+    let spec = json!({ "interactive": true, "detach": "keep", "overrides": { "mode": "default" } });
+    let opened = page.does("process/open", &spec);
+    let session = opened["opened"]["session"].as_str().unwrap().to_owned();
+    let send = format!("sessions/{session}/send");
+    for (base64, cause) in [("!!", "not base64"), ("AAAA", "no PNG, JPEG, GIF or WebP")] {
+        let image = json!({ "image": { "mime": "image/png", "base64": base64 } });
+        refused(&send, &json!({ "content": [image] }), cause);
+    }
+    refused(&send, &said("  "), "empty");
+
+    page.does(&send, &said("make a file"));
+    let asked = page.events_until(&format!("attach={session}"), "permission_asked");
+    let (_, question) = asked.split_once(r#""permission_asked":{"call":{"id":""#).unwrap();
+    let call = question.split('"').next().unwrap();
+    let answer = format!("sessions/{session}/answer");
+    let rule = json!({ "rule": { "rule": "bash(((bad", "scope": "session" } });
+    refused(&answer, &json!({ "call": call, "answer": rule }), "is not a rule");
+    let status = page.does(&format!("sessions/{session}/status"), &json!({}));
+    assert_eq!(status["status"]["questions"], 1, "the question is still there: {status}");
+    page.does(&answer, &json!({ "call": call, "answer": { "deny": { "reason": "" } } }));
+    page.does(&format!("sessions/{session}/wait"), &json!({}));
+    assert!(!world.project.path().join("new.txt").exists(), "a mistyped rule approves nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn history_says_what_a_turn_took_before_and_after_a_restart() {
+    let world = World::new([says("First.")]);
+    let page = Page::starts(&world, &["web", "--port", "0"]);
+    let opened = page.does("process/open", &json!({ "interactive": true, "detach": "keep" }));
+    let session = opened["opened"]["session"].as_str().unwrap().to_owned();
+    page.does(&format!("sessions/{session}/send"), &said("one"));
+    let end_of_turn = |page: &Page| {
+        page.does(&format!("sessions/{session}/wait"), &json!({}));
+        let all = json!({ "before": null, "max": 9 });
+        let history = page.does(&format!("sessions/{session}/history"), &all);
+        let notes = history["history"]["notes"].as_array().cloned().unwrap_or_default();
+        let ended = notes.into_iter().find(|note| note["event"]["turn_ended"].is_object());
+        ended.unwrap_or_else(|| panic!("the turn has no end: {history}"))
+    };
+    let before = end_of_turn(&page);
+    drop(page);
+    let page = Page::starts(&world, &["web", "--port", "0"]);
+    let start = json!({ "stored": { "id": session, "fork": false } });
+    let folder = world.project.path();
+    page.does("process/open", &json!({ "folder": folder, "start": start, "detach": "keep" }));
+    let after = end_of_turn(&page);
+    assert_eq!(
+        (&before["after"], &after["after"], &after["seq"]),
+        (&json!(1), &json!(1), &json!(0))
+    );
+    let usage = |note: &Value| note["event"]["turn_ended"]["usage"].clone();
+    assert_eq!(usage(&before), usage(&after));
+}
+
+#[test]
+fn page_knows_every_command_of_the_terminal() {
+    let page = include_str!("../../../gnoma-web/page/actions.js");
+    let is_name = |name: &&str| name.starts_with(|first: char| first.is_ascii_lowercase());
+    for name in gnoma_tui::slash_command_names().filter(is_name) {
+        let is_known = page.contains(&format!("\"{name}\"")) || page.contains(&format!(" {name}:"));
+        assert!(is_known, "the page neither does /{name} nor says that it is at the terminal");
+    }
 }
 
 #[tokio::test]

@@ -105,6 +105,7 @@ fn run_check(turn: &mut Turn, id: &str, exit_code: i32) {
         command: "cargo test".into(),
         exit_code: Some(exit_code),
         walled: None,
+        trial: None,
     });
     let ended = ToolOutcome::Done(ToolOutput { report, ..ToolOutput::from_text("output") });
     feed(turn, call(0, id, "bash", &format!("{{\"command\":\"{id}\"}}")));
@@ -149,6 +150,7 @@ fn check_of_the_project_that_passes_clears_a_failed_one() {
             command: "cargo test".into(),
             exit_code: Some(i32::from(!passes)),
             walled: None,
+            trial: None,
         };
         let ended = ToolOutput { report: Some(report), ..ToolOutput::from_text("output") };
         let ended = Input::ToolDone(check.clone(), ToolOutcome::Done(ended), 1);

@@ -254,7 +254,7 @@ fn a_session_that_closes_while_it_cancels_passes_through_idle() {
 fn a_second_answer_is_told_and_does_nothing() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "a", "bash", "{}"));
-    let ask = Verdict::Ask { reason: "r".into(), preview: None, always: None };
+    let ask = Verdict::Ask { reason: "r".into(), preview: None, always: None, dangers: Vec::new() };
     feed(&mut turn, [stop(StopReason::ToolUse), Input::Judged(CallId::new("a"), ask)]);
     let answer = |answer| Input::Answered(CallId::new("a"), answer);
     assert_eq!(runs(&feed(&mut turn, [answer(Reply::Allow)])), ["a"]);

@@ -9,7 +9,7 @@ use gnoma_router::pool::{Caps, PoolLimits};
 use gnoma_testkit::{Answer, FakeLedger, ScriptedOutcome};
 use tokio::time::Instant;
 
-use super::team::{cascade, counted, editor, edits, member, name, team};
+use super::team::{by, cascade, counted, editor, edits, member, name, team};
 
 fn capped() -> PoolLimits {
     PoolLimits::new(Caps { day: Some(10_000_000), ..Caps::default() })
@@ -48,6 +48,26 @@ async fn a_panel_that_is_stopped_counts_as_what_its_members_were_told() {
         let paid = ledger.settled_calls().into_iter().filter(|settled| settled.arm == name(model));
         assert!(paid.map(|settled| settled.amount.micro_usd).sum::<u64>() > 0, "{model}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_classifier_that_does_not_answer_is_told_of_once() {
+    let options = RoutingOptions { classifier: Some(name("small")), ..by(Strategy::Single) };
+    let done = || vec![Answer::text("done"), Answer::text("done")];
+    let members = vec![
+        member("small", 0.2, 0.1, vec![Answer::endless_silence(), Answer::endless_silence()]),
+        member("large", 0.9, 0.1, done()),
+    ];
+    let mut team = team(members, options, Vec::new());
+    let told = |events: &[Event]| {
+        let is_told = |event: &&Event| match event {
+            Event::Notice { text, .. } => text.contains("(`slm`)"),
+            _ => false,
+        };
+        events.iter().filter(is_told).count()
+    };
+    assert_eq!(told(&team.turn("fix the parser").await), 1);
+    assert_eq!(told(&team.turn("fix the lexer").await), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,4 +13,5 @@ mod panel;
 mod paths;
 mod roles;
 mod sharing;
+mod steps;
 mod team;

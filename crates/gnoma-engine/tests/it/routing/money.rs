@@ -175,11 +175,45 @@ async fn a_cap_with_room_for_a_short_answer_lets_it_through() {
             assert!(events.iter().any(told), "{events:?}");
         } else {
             let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
-            assert!(error.message.contains("needs about $0.00"), "{error}");
-            assert!(error.message.contains("raise `router.caps.session` to $0.01"), "{error}");
+            assert_eq!(error.kind, ErrorKind::Quota);
+            assert!(error.message.starts_with("the session's cap of $0.0020"), "{error}");
+            assert!(error.message.contains("needs about $0.01"), "{error}");
+            assert!(error.message.contains("raise `router.caps.session` to $0.02"), "{error}");
             assert_eq!(team.asked(0), 0);
         }
     }
+}
+
+/// The cap that a refusal names is enough, however much the instructions and tools add to the prompt.
+#[tokio::test(start_paused = true)]
+async fn a_cap_that_is_raised_as_a_refusal_says_lets_the_call_through() {
+    let turn = async |cap: u64| {
+        let caps = Caps { turn: Some(cap), ..Caps::default() };
+        let only = member("only", 0.5, 0.1, vec![Answer::text("done")]).priced(Some(price(3)));
+        let options = counted(PoolLimits::new(caps), &FakeLedger::default());
+        team(vec![only], options, vec![reader()]).turn("fix the parser").await
+    };
+    let refused = turn(400).await;
+    let Outcome::Failed { error, .. } = outcome(&refused) else { panic!("{refused:?}") };
+    let advice = error.message.split_once("raise `router.caps.turn` to $").unwrap().1;
+    let cents: u64 = advice[..4].replace('.', "").parse().unwrap();
+    assert_complete(&turn(cents * 10_000).await);
+}
+
+/// A limit of tokens that no call fits into is a quota, not a model that is missing.
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_is_smaller_than_the_call_is_named_as_a_limit() {
+    let mut limits = PoolLimits::default();
+    let rates = Rates { tokens_month: Some(100), ..Rates::default() };
+    limits.add_rates("fake", rates, "fake", None).unwrap();
+    let only = member("only", 0.5, 0.1, vec![Answer::text("never")]);
+    let mut team = team(vec![only], counted(limits, &FakeLedger::default()), Vec::new());
+    let events = team.turn("fix the parser").await;
+    let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
+    assert_eq!(error.kind, ErrorKind::Quota, "{error}");
+    assert!(error.message.contains("limit of 100 tokens a month has no room"), "{error}");
+    assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("gnoma router pools")));
+    assert_eq!(team.asked(0), 0);
 }
 
 #[tokio::test(start_paused = true)]

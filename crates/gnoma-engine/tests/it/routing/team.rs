@@ -250,7 +250,7 @@ pub(super) fn shell(exit_code: Option<i32>) -> FakeTool {
         let arguments: Value = call.arguments.read().unwrap();
         let command = arguments["command"].as_str().unwrap_or_default().to_owned();
         let mut output = ToolOutput::from_text("output");
-        output.report = Some(CommandReport { command, exit_code, walled: None });
+        output.report = Some(CommandReport { command, exit_code, walled: None, trial: None });
         match exit_code {
             Some(0) => ToolOutcome::Done(output),
             Some(_) | None => ToolOutcome::Failed(output),

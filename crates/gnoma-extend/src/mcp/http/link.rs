@@ -25,7 +25,7 @@ use super::{
         limits::STREAM_WAIT,
         oauth::Authorizer,
         version::{self, STATELESS},
-        wire::rpc::{self, RpcError},
+        wire::rpc::{self, INVALID_REQUEST, RequestParams, RpcError},
     },
     answer::{AnswerTasks, Inbox},
     events, headers,
@@ -35,15 +35,16 @@ use super::{
 
 /// The method of the handshake.
 const INITIALIZE: &str = "initialize";
-/// With this code servers made with the official SDKs refuse a session that they do not know.
-const NO_SESSION: i64 = -32001;
+/// Codes of refusals of a lost session after which the server has not worked on the request: that of servers made with
+/// the official SDKs, and JSON-RPC's own for a request that is not valid.
+const NOT_BEGUN: [i64; 2] = [-32001, INVALID_REQUEST];
 /// The method of a call of a tool.
 const CALL: &str = "tools/call";
 
 /// A request to a server.
 pub(crate) struct OutgoingRequest<'a> {
     pub(crate) method: &'a str,
-    pub(crate) params: &'a Map<String, Value>,
+    pub(crate) params: &'a RequestParams,
     /// Headers for this request.
     pub(crate) headers: &'a [(String, String)],
     /// `true` if the request is sent on the wire without a handshake.
@@ -128,7 +129,7 @@ impl HttpLink {
                 // A refusal with status 200 may be a tool's words about a session of its own: the call may have run.
                 let may_have_run = matches!(
                     &error,
-                    CallError::Refused(said) if said.code != NO_SESSION && !is_unbegun(said)
+                    CallError::Refused(said) if !NOT_BEGUN.contains(&said.code) && !is_unbegun(said)
                 );
                 if may_have_run && outgoing.method == CALL {
                     return Err(error);
@@ -145,7 +146,7 @@ impl HttpLink {
         let mut all = headers.to_vec();
         if *is_stateless {
             all.push(("mcp-protocol-version".to_owned(), STATELESS.to_owned()));
-            all.extend(headers::method_headers(method, params));
+            all.extend(headers::method_headers(method, &params.fields));
         }
         let is_repeatable = ![CALL, INITIALIZE].contains(method);
         let body = Some(rpc::request_line(id, method, params));
@@ -243,7 +244,7 @@ fn is_lost(error: &CallError) -> bool {
     match error {
         CallError::SessionLost(_) => true,
         CallError::Refused(error) => {
-            let is_of_server = OF_SERVERS.contains(&error.code);
+            let is_of_server = OF_SERVERS.contains(&error.code) || error.code == INVALID_REQUEST;
             is_unbegun(error) || (is_of_server && is_session_lost(0, Some(error), &error.message))
         }
         _ => false,
@@ -267,6 +268,8 @@ mod tests {
             (-32002, "Server not initialized", true),
             (-32602, "Received request before initialization was complete", true),
             (-32001, "Session not found", true),
+            (-32600, "Session expired or terminated", true),
+            (-32600, "Invalid Request", false),
             (-32602, "invalid params: session id unknown", false),
             (-32002, "Resource not found", false),
             (-32603, "database not initialized", false),

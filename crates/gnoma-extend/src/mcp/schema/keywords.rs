@@ -112,6 +112,7 @@ impl<'a> SchemaCleaner<'a> {
         }
         limit_exclusively(&mut clean);
         drop_empty_kinds(&mut clean);
+        describe_items(&mut clean);
         if is_nullable && let Some(Value::String(kind)) = clean.get("type").cloned() {
             clean.insert("type".to_owned(), json!([kind, "null"]));
         }
@@ -192,6 +193,19 @@ fn drop_empty_kinds(fields: &mut Map<String, Value>) {
         fields.insert("type".to_owned(), "object".into());
     } else if fields.contains_key("items") || fields.contains_key("prefixItems") {
         fields.insert("type".to_owned(), "array".into());
+    }
+}
+
+/// Lets the items of a list be anything where nothing is said of them: OpenAI refuses a list without `items`. Behind the
+/// items of a tuple this is what JSON Schema means by their absence.
+fn describe_items(fields: &mut Map<String, Value>) {
+    let is_list = match fields.get("type") {
+        Some(Value::String(kind)) => kind == "array",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
+        _ => false,
+    };
+    if is_list {
+        fields.entry("items").or_insert_with(|| json!({}));
     }
 }
 

@@ -71,8 +71,10 @@ fn what_an_older_draft_or_nobody_calls_so_is_translated_or_dropped() {
         ),
         (
             json!({"type": "array", "items": [{"type": "str"}]}),
-            json!({"type": "array", "prefixItems": [{"type": "string"}]}),
+            json!({"type": "array", "prefixItems": [{"type": "string"}], "items": {}}),
         ),
+        (json!({"type": "list"}), json!({"type": "array", "items": {}})),
+        (json!({"type": ["array", "null"]}), json!({"type": ["array", "null"], "items": {}})),
         (
             json!({"items": {"type": "string"}}),
             json!({"items": {"type": "string"}, "type": "array"}),

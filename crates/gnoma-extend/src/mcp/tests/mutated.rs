@@ -1,6 +1,6 @@
 //! Traffic with one element broken at random: nothing hangs, nothing sound is lost, and what is broken is named.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, duplex, split},
     task::JoinSet,
@@ -15,9 +15,11 @@ use super::{
         listed_resource::ListedResource,
         listed_tool::ListedTool,
         lists::{Collector, ListElement},
+        process::Stderr,
         prompts, result,
         result::ResultParts,
         stdio::Stdio,
+        wire::rpc::RequestParams,
     },
     MAX_TEST,
     mutation::{Exchange, Mutated, Seeded, mutate},
@@ -100,12 +102,12 @@ async fn one_broken_element_in_any_answer_hangs_nothing_loses_nothing_and_is_nam
     let mut serving = JoinSet::new();
     serving.spawn(serve(server, answers));
     let (reading, writing) = split(client);
-    let link = Stdio::new(writing, reading, Handler::new("s"));
+    let link = Stdio::new(writing, reading, Handler::new("s"), Stderr::default());
     let mut seeded = Seeded::new(32);
     for _ in 0..EXCHANGES {
         let mutated = mutate(&mut seeded);
         send.send(mutated.bytes.clone()).await.unwrap();
-        let params = Map::new();
+        let params = RequestParams::default();
         let asked = timeout(MAX_TEST, link.request("x", &params)).await;
         let Ok(answer) = asked else {
             panic!("hangs: {}", String::from_utf8_lossy(&mutated.bytes));

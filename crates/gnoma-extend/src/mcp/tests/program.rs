@@ -101,6 +101,56 @@ async fn a_broken_tool_costs_no_other_and_is_named() {
 }
 
 #[tokio::test]
+async fn a_server_that_forgets_its_tools_or_writes_over_several_lines_is_used() {
+    let result = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"hi"}]}}"#;
+    let pretty = "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": ID,\n  \"result\": {\n    \"content\": [\n      \"hi\"\n    ]\n  }\n}";
+    for (capabilities, result) in [("{}", result), (r#"{"tools":null}"#, pretty)] {
+        let folder = tempfile::tempdir().unwrap();
+        let definition = server(folder.path(), &hello(), result);
+        let initialize = fs::read_to_string(folder.path().join("initialize")).unwrap();
+        let initialize = initialize.replace(r#"{"tools":{}}"#, capabilities);
+        fs::write(folder.path().join("initialize"), initialize).unwrap();
+        let one = OneServer::new(definition, folder.path());
+        let standing = one.connect().await;
+        assert_eq!(one.offered(), ["mcp__s__hello"], "{:?}", standing.seen.state);
+        assert_eq!(one.call("mcp__s__hello", "{}").await, "hi", "{result}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_program_writes_instead_of_messages_is_told_with_its_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("server.sh"), "echo no database; exit 1").unwrap();
+    let one = OneServer::new(program(&["server.sh"]), folder.path());
+    let state = format!("{:?}", one.connect().await.seen.state);
+    assert!(state.contains("it wrote: no database"), "{state}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_server_that_is_named_and_late_is_told() {
+    let one = OneServer::new(program(&["server.sh"]), Path::new("/"));
+    one.servers.weak_view().named_in("list them with s").await;
+    assert!(one.told().contains("`s` has not answered within 10s"), "{}", one.told());
+}
+
+#[tokio::test]
+async fn numbers_of_a_call_come_to_the_server_as_the_model_wrote_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = json!({"properties": {"a b": {"type": "integer"}, "n": {"type": "number"}}});
+    let result = r#"{"jsonrpc":"2.0","id":ID,"result":{"structuredContent":{"id":123456789012345678901234}}}"#;
+    let tools = json!([{"name": "hello", "inputSchema": schema}]);
+    let one = OneServer::new(server(folder.path(), &tools, result), folder.path());
+    one.connect().await;
+    let said = one.call("mcp__s__hello", r#"{"a_b":123456789012345678901234,"n":1.10}"#).await;
+    assert_eq!(said, r#"{"id":123456789012345678901234}"#);
+    let called = fs::read_to_string(folder.path().join("called")).unwrap();
+    assert!(
+        called.contains(r#""arguments":{"a b":123456789012345678901234,"n":1.10}"#),
+        "{called}"
+    );
+}
+
+#[tokio::test]
 async fn arguments_that_providers_cannot_name_come_to_the_server_under_its_own_name() {
     let folder = tempfile::tempdir().unwrap();
     let schema = json!({"properties": {"a b": {"type": "string"}}, "required": ["a b"]});
@@ -130,6 +180,14 @@ async fn a_program_starts_in_its_own_folder() {
     one.connect().await;
     let why = format!("{:?}", one.connect().await.seen.state);
     assert!(why.contains("gone` does not exist"), "{why}");
+    let (command, args) = ("sh server.sh".to_owned(), Vec::new());
+    let reach = ServerReach::Process { command, args, env: Default::default() };
+    let one = OneServer::new(super::definition(reach), folder.path());
+    let why = format!("{:?}", one.connect().await.seen.state);
+    assert!(
+        why.contains("`sh server.sh` was not found; its arguments belong into `args`"),
+        "{why}"
+    );
 }
 
 #[tokio::test]

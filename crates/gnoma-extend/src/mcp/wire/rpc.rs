@@ -1,6 +1,8 @@
 //! Messages of JSON-RPC, as a server writes them: read as far as they can be understood. Nothing here waits or sends.
 
-use serde_json::{Map, Value, json};
+use gnoma_core::RawJson;
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
+use serde_json::{Map, Value, json, value::RawValue};
 
 use super::json;
 
@@ -15,6 +17,8 @@ pub(crate) struct RpcError {
     pub(crate) data: Value,
 }
 
+/// The message is no valid request.
+pub(crate) const INVALID_REQUEST: i64 = -32600;
 /// The method is not known.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 /// Headers do not say what the message says.
@@ -34,21 +38,29 @@ impl RpcError {
         STATELESS_CODES.contains(&self.code)
     }
 
+    /// Returns the message, and after it the data if they say more.
+    pub(crate) fn to_line(&self) -> String {
+        let data = value_text(&self.data);
+        let says_nothing = matches!(data.as_str(), "" | "null" | "{}" | "[]");
+        if says_nothing || self.message.contains(&data) {
+            return self.message.clone();
+        }
+        format!("{}: {data}", self.message)
+    }
+
     /// Reads the `error` of a response, whatever it is.
     fn from_value(error: &Value) -> Self {
-        let text = |value: &Value| match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let message = match (error.get("message"), error) {
-            (Some(message), _) => text(message),
-            (None, other) => text(other),
-        };
+        let message = value_text(error.get("message").unwrap_or(error));
         let code = error.get("code");
         let code = code.and_then(|code| code.as_i64().or_else(|| code.as_str()?.parse().ok()));
         let data = error.get("data").cloned().unwrap_or_default();
         Self { code: code.unwrap_or_default(), message, data }
     }
+}
+
+/// Returns a text as it is, and any other value as JSON.
+fn value_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// A message of a server.
@@ -70,12 +82,75 @@ pub(crate) enum ServerRpcMessage {
     Noise,
 }
 
+/// The parameters of a request. The arguments of a call are sent as the model wrote them: a parsed copy would round
+/// their numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RequestParams {
+    /// All parameters but the arguments of a call.
+    pub(crate) fields: Map<String, Value>,
+    arguments: Option<RawJson>,
+}
+
+impl RequestParams {
+    /// Adds the arguments of a call.
+    pub(crate) fn with_arguments(fields: Map<String, Value>, arguments: &RawJson) -> Self {
+        // Outside of strings a line break is only white space, and a message of a program is one line.
+        let line = arguments.get().replace(['\n', '\r'], " ");
+        let arguments = RawJson::parse(line).unwrap_or_else(|_| arguments.clone());
+        Self { fields, arguments: Some(arguments) }
+    }
+}
+
+impl From<Map<String, Value>> for RequestParams {
+    fn from(fields: Map<String, Value>) -> Self {
+        Self { fields, arguments: None }
+    }
+}
+
+impl Serialize for RequestParams {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut all = serializer.serialize_map(None)?;
+        for (name, value) in &self.fields {
+            all.serialize_entry(name, value)?;
+        }
+        if let Some(arguments) = &self.arguments {
+            all.serialize_entry("arguments", arguments)?;
+        }
+        all.end()
+    }
+}
+
 /// Reads the messages of a text: one, or several as a list.
 pub(crate) fn parse_messages(text: &str) -> Vec<ServerRpcMessage> {
     match json::parse_lenient(text) {
         Some(Value::Array(all)) => all.iter().map(classify_message).collect(),
-        Some(value) => vec![classify_message(&value)],
+        Some(mut value) => {
+            keep_structure_text(text, &mut value);
+            vec![classify_message(&value)]
+        }
         None => read_from_middle(text),
+    }
+}
+
+/// Replaces the structured content of a result by its own text: models read it as text, and the parsed value has
+/// rounded its numbers.
+fn keep_structure_text(text: &str, message: &mut Value) {
+    #[derive(Deserialize)]
+    struct ReadAnswer<'a> {
+        #[serde(borrow)]
+        result: StructuredResult<'a>,
+    }
+    #[derive(Deserialize)]
+    struct StructuredResult<'a> {
+        #[serde(borrow, rename = "structuredContent")]
+        structure: &'a RawValue,
+    }
+    let Some(structure) = message.pointer_mut("/result/structuredContent") else { return };
+    let answer = gnoma_core::json::from_str::<ReadAnswer<'_>>(text.trim_start_matches('\u{feff}'));
+    if let Ok(answer) = answer
+        && !structure.is_null()
+    {
+        *structure = Value::from(answer.result.structure.get());
     }
 }
 
@@ -124,8 +199,17 @@ fn read_row(text: &str) -> Option<(Vec<ServerRpcMessage>, &str)> {
 }
 
 /// A request, in the words of the wire.
-pub(crate) fn request_line(id: u64, method: &str, params: &Map<String, Value>) -> String {
-    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+pub(crate) fn request_line(id: u64, method: &str, params: &RequestParams) -> String {
+    #[derive(Serialize)]
+    struct WrittenRequest<'a> {
+        jsonrpc: &'static str,
+        id: u64,
+        method: &'a str,
+        params: &'a RequestParams,
+    }
+    let request = WrittenRequest { jsonrpc: "2.0", id, method, params };
+    // It holds only texts and JSON, so it can always be written.
+    serde_json::to_string(&request).unwrap_or_default()
 }
 
 /// A notification, in the words of the wire.
@@ -231,6 +315,39 @@ mod tests {
         assert_eq!(parse_messages(r#"[{"id":1,"result":{}},{"id":2,"result":{}}]"#).len(), 2);
         let null = one(r#"{"jsonrpc":"2.0","id":7,"result":null}"#);
         assert_eq!(null, ServerRpcMessage::Response(7, Ok(Value::Null)));
+    }
+
+    #[test]
+    fn the_data_of_an_error_follow_its_message_where_they_say_more() {
+        for (error, line) in [
+            (json!({"message": "Invalid", "data": "who is required"}), "Invalid: who is required"),
+            (json!({"message": "no", "data": {"field": "who"}}), "no: {\"field\":\"who\"}"),
+            (json!({"message": "no: who is missing", "data": "missing"}), "no: who is missing"),
+            (json!({"message": "no", "data": {}}), "no"),
+            (json!({"message": "no"}), "no"),
+            (json!({"data": "why"}), "{\"data\":\"why\"}"),
+        ] {
+            assert_eq!(RpcError::from_value(&error).to_line(), line, "{error}");
+        }
+    }
+
+    #[test]
+    fn numbers_stay_as_they_were_written() {
+        let arguments = "{\"who\": 123456789012345678901234,\r\n\"b\": 1.10, \"c\": \"a\\nb\"}";
+        let fields = json!({"name": "t"}).as_object().cloned().unwrap();
+        let raw = RawJson::parse(arguments).unwrap();
+        let line = request_line(7, "tools/call", &RequestParams::with_arguments(fields, &raw));
+        assert_eq!(
+            line,
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\
+             \"arguments\":{\"who\": 123456789012345678901234,  \"b\": 1.10, \"c\": \"a\\nb\"}}}"
+        );
+        let answer = r#"{"jsonrpc":"2.0","id":7,"result":{"structuredContent":{"n":1.10}}}"#;
+        let ServerRpcMessage::Response(7, Ok(result)) = one(answer) else { panic!() };
+        assert_eq!(result["structuredContent"], r#"{"n":1.10}"#);
+        let null = one(r#"{"jsonrpc":"2.0","id":7,"result":{"structuredContent":null}}"#);
+        let nothing = json!({"structuredContent": null});
+        assert_eq!(null, ServerRpcMessage::Response(7, Ok(nothing)));
     }
 
     #[test]

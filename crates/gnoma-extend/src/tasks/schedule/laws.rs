@@ -27,6 +27,7 @@ pub(super) fn record(at_ms: i64) -> ScheduleRecord {
         version: ScheduleRecord::current_version(),
         id: 0,
         words: vec!["t".to_owned()],
+        session: None,
         rule: ScheduleRule::Once { at_ms, at_limits: false },
         zone: "UTC".to_owned(),
         made_ms: 0,

@@ -23,6 +23,9 @@ pub struct ScheduleRecord {
     pub id: u32,
     /// The name of the task, and its arguments.
     pub words: Vec<String>,
+    /// The session whose last turn it continues, in the place of a task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// The rule that says when the schedule runs.
     pub rule: ScheduleRule,
     /// The time zone of its days and times; empty for that of the machine.
@@ -83,6 +86,13 @@ impl ScheduleRecord {
     #[must_use]
     pub fn is_readable(&self) -> bool {
         self.version == VERSION && !self.words.is_empty()
+    }
+
+    /// Returns whether both run the same at the same times in the same folder.
+    #[must_use]
+    pub fn is_same_order(&self, other: &Self) -> bool {
+        let order = |it: &Self| (it.words.clone(), it.rule, it.zone.clone(), it.folder.clone());
+        order(self) == order(other)
     }
 
     /// Returns its time zone; `None` if this machine does not know it.

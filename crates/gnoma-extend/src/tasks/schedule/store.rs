@@ -9,7 +9,7 @@ use std::{
 
 use gnoma_core::{bounded_file, private_file};
 
-use super::record::ScheduleRecord;
+use super::{due::NextRun, record::ScheduleRecord};
 use crate::lock_file::{lock_file, try_lock_file};
 
 /// Most schedules of a person.
@@ -24,6 +24,15 @@ const RECORD: &str = "json";
 const LEASE: &str = "lock";
 /// The file that is locked while a schedule changes.
 const EDIT: &str = "edit";
+/// The file with the highest number that a schedule has had. A number is never used again, because a server may still run
+/// the schedule that had it, and would leave out what is due of the new one.
+const LAST_ID: &str = "last";
+/// Most bytes of that file.
+const MAX_ID_BYTES: u64 = 16;
+/// The file with the schedule that was deleted last, if a run of it was due: one that is made again runs it.
+const DELETED: &str = "deleted";
+/// The time, in milliseconds, within which a schedule that is made again runs what was due when it was deleted.
+const REMAKE_MS: i64 = 60 * 60 * 1_000;
 
 /// The reason why a schedule cannot be read or changed.
 #[derive(Debug)]
@@ -99,9 +108,35 @@ impl ScheduleStore {
             let over = self.list_schedules().into_iter().find(|record| record.is_over(now_ms));
             self.delete_files(over.ok_or(ScheduleStoreError::Full)?.id)?;
         }
-        record.id = ids.last().map_or(1, |last| last.saturating_add(1));
+        let last = self.last_id().max(ids.last().copied().unwrap_or(0));
+        record.id = last.saturating_add(1);
+        let path = self.folder.join(LAST_ID);
+        private_file::replace(&path, record.id.to_string().as_bytes())
+            .map_err(|error| ScheduleStoreError::Io(path, error))?;
+        if let Some(deleted) = self.take_deleted(now_ms)
+            && deleted.is_same_order(&record)
+            && matches!(deleted.peek_next_run(now_ms), Some(NextRun::Due { .. }))
+        {
+            (record.progress, record.made_ms) = (deleted.progress, deleted.made_ms);
+        }
         self.write(&record)?;
         Ok(record)
+    }
+
+    /// Takes the schedule that was deleted last and whose run was due, unless that is long ago.
+    fn take_deleted(&self, now_ms: i64) -> Option<ScheduleRecord> {
+        let path = self.folder.join(DELETED);
+        let text = bounded_file::read(&path, MAX_BYTES).ok()??;
+        fs::remove_file(path).ok()?;
+        let (at_ms, record): (i64, ScheduleRecord) = gnoma_core::json::from_bytes(&text).ok()?;
+        (0..REMAKE_MS).contains(&now_ms.saturating_sub(at_ms)).then_some(record)
+    }
+
+    /// The highest number that a schedule has had, as far as it was noted.
+    fn last_id(&self) -> u32 {
+        let text = bounded_file::read(&self.folder.join(LAST_ID), MAX_ID_BYTES).ok().flatten();
+        let text = text.and_then(|text| String::from_utf8(text).ok());
+        text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
     }
 
     /// Changes a schedule and saves it, unless `change` gives `false`. No other process changes it meanwhile.
@@ -125,10 +160,19 @@ impl ScheduleStore {
     ///
     /// # Errors
     /// There is none of that number, or the disk refuses.
-    pub fn delete(&self, id: u32) -> Result<(), ScheduleStoreError> {
+    pub fn delete(&self, id: u32, now_ms: i64) -> Result<(), ScheduleStoreError> {
         let _edit = self.edit_lock()?;
         if !self.ids().contains(&id) {
             return Err(ScheduleStoreError::Missing(id));
+        }
+        let is_due =
+            |it: &ScheduleRecord| matches!(it.peek_next_run(now_ms), Some(NextRun::Due { .. }));
+        if let Some(record) = self.read(id).filter(is_due)
+            && let Ok(text) = serde_json::to_vec(&(now_ms, record))
+        {
+            let path = self.folder.join(DELETED);
+            private_file::replace(&path, &text)
+                .map_err(|error| ScheduleStoreError::Io(path, error))?;
         }
         self.delete_files(id)
     }
@@ -196,10 +240,7 @@ impl ScheduleStore {
 mod tests {
     use std::{os::unix::fs::PermissionsExt as _, thread};
 
-    use super::{
-        super::{due::NextRun, laws::record},
-        *,
-    };
+    use super::{super::laws::record, *};
 
     #[test]
     fn schedules_are_saved_changed_and_deleted() {
@@ -217,11 +258,39 @@ mod tests {
         };
         store.edit(1, pause).unwrap();
         assert!(store.list_schedules()[0].is_paused && !store.list_schedules()[1].is_paused);
-        store.delete(1).unwrap();
+        store.delete(1, 0).unwrap();
         assert_eq!(store.list_schedules(), [second]);
-        assert_eq!(store.delete(1).unwrap_err().to_string(), "there is no schedule 1");
+        assert_eq!(store.delete(1, 0).unwrap_err().to_string(), "there is no schedule 1");
         fs::write(file, "{").unwrap();
         assert_eq!(store.list_schedules().len(), 1);
+    }
+
+    #[test]
+    fn schedule_that_is_made_again_runs_what_was_due_and_has_a_number_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = ScheduleStore::new(folder.path().to_owned());
+        let due = |record: &ScheduleRecord, now_ms| {
+            matches!(record.peek_next_run(now_ms), Some(NextRun::Due { .. }))
+        };
+        // As `create_schedule` makes it: what has passed is not due.
+        let passed = |at_ms: i64| {
+            let mut record = record(at_ms);
+            record.advance_clock(at_ms);
+            record
+        };
+        store.insert(record(1_000), 0).unwrap();
+        store.delete(1, 2_000).unwrap();
+        let again = store.insert(passed(1_000), 3_000).unwrap();
+        assert!(again.id == 2 && due(&again, 3_000), "{again:?}");
+        // Another one, and one long after, are new.
+        store.delete(2, 3_000).unwrap();
+        let other = ScheduleRecord { words: vec!["u".to_owned()], ..passed(1_000) };
+        let other = store.insert(other, 4_000).unwrap();
+        assert!(other.id == 3 && !due(&other, 4_000));
+        store.insert(record(1_000), 0).unwrap();
+        store.delete(4, 2_000).unwrap();
+        let late = store.insert(passed(1_000), 2_000 + REMAKE_MS).unwrap();
+        assert!(late.id == 5 && !due(&late, 2_000 + REMAKE_MS));
     }
 
     #[test]

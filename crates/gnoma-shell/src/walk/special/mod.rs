@@ -87,6 +87,9 @@ fn text_or_system(walker: &mut Walker<'_>, by: &str, call: &ProgramCall<'_>) -> 
         "history" => system::analyse_history(walker, call),
         "sysctl" => system::analyse_sysctl(walker, call),
         "man" => system::analyse_man(walker, call),
+        "kill" => system::analyse_kill(walker, call),
+        "mount" => system::analyse_mount(walker, call),
+        "getent" => system::analyse_getent(walker, call),
         _ => {
             CommandFacts::unknown_effect(format!("gnoma does not know what `{}` does", call.title))
         }

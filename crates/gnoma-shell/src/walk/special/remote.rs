@@ -144,12 +144,17 @@ pub(super) fn analyse_transfer(walker: &mut Walker<'_>, call: &ProgramCall<'_>) 
 
 /// `curl`, `wget` and their like: addresses are looked at, files they send or write are named.
 pub(super) fn analyse_download(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let is_wget = call.title.starts_with("wget");
     let mut facts = CommandFacts::default();
     let mut hosts = Vec::new();
     let mut words = call.words.iter().peekable();
     while let Some(word) = words.next() {
         let text = word.known_start();
-        if let Some(file) = sent_file(text) {
+        if is_wget && prints_documents(text, words.peek().copied()) {
+            if text.ends_with('O') {
+                words.next();
+            }
+        } else if let Some(file) = sent_file(text) {
             facts.add_at_places(
                 Effect::Read,
                 walker.state.folders.resolve_places(&Field::Known(file.to_owned())),
@@ -171,21 +176,85 @@ pub(super) fn analyse_download(walker: &mut Walker<'_>, call: &ProgramCall<'_>) 
             hosts.push(obfuscation::parse_host(text));
         }
     }
-    if call.title.starts_with("wget")
-        || call
-            .words
-            .iter()
-            .any(|word| matches!(word.known_text(), Some("-O" | "--remote-name" | "-J")))
-    {
+    let names_files =
+        |word: &Field| matches!(word.known_text(), Some("-O" | "--remote-name" | "-J"));
+    let writes_here =
+        if is_wget { !only_prints(call.words) } else { call.words.iter().any(names_files) };
+    if writes_here {
         facts.add_at_places(Effect::Write, walker.state.folders.current_places());
     }
+    facts_with_hosts(hosts, facts)
+}
+
+/// The hosts, which are the first that a question is about, and what else is done.
+fn facts_with_hosts(mut hosts: Vec<Option<String>>, others: CommandFacts) -> CommandFacts {
     if hosts.is_empty() {
         hosts.push(None);
     }
+    let mut facts = CommandFacts::default();
     for host in hosts {
         facts.add(Effect::Network(host));
     }
+    facts.merge_with(others);
     facts
+}
+
+/// Letters of `wget` options without a value that write nothing.
+const WGET_LETTERS: &str = "46dqSv";
+/// Long options of `wget` that write nothing, the value joined.
+const WGET_OPTIONS: [&str; 8] = [
+    "--header=",
+    "--no-verbose",
+    "--quiet",
+    "--server-response",
+    "--timeout=",
+    "--tries=",
+    "--user-agent=",
+    "--max-redirect=",
+];
+
+/// True if an option of `wget` has documents printed: `-O -`, also in a bundle such as `-qO-`.
+fn prints_documents(text: &str, next: Option<&Field>) -> bool {
+    if let Some(file) = text.strip_prefix("--output-document=") {
+        return is_printed(file);
+    }
+    let Some((letters, file)) = text.strip_prefix('-').and_then(|text| text.split_once('O')) else {
+        return false;
+    };
+    let is_plain = letters.chars().all(|letter| WGET_LETTERS.contains(letter));
+    let next = || next.and_then(Field::known_text).is_some_and(is_printed);
+    is_plain && if file.is_empty() { next() } else { is_printed(file) }
+}
+
+fn is_printed(file: &str) -> bool {
+    matches!(file, "-" | "/dev/null" | "/dev/stdout")
+}
+
+/// True if all that `wget` gets are addresses and options with which it only prints.
+fn only_prints(words: &[Field]) -> bool {
+    let mut prints = false;
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        let Some(text) = word.known_text() else { return false };
+        if prints_documents(text, words.peek().copied()) {
+            prints = true;
+            if text.ends_with('O') {
+                words.next();
+            }
+            continue;
+        }
+        let is_plain = match text.strip_prefix('-') {
+            None | Some("nv") => true,
+            Some(long) if long.starts_with('-') => {
+                WGET_OPTIONS.iter().any(|option| text.starts_with(option))
+            }
+            Some(letters) => letters.chars().all(|letter| WGET_LETTERS.contains(letter)),
+        };
+        if !is_plain {
+            return false;
+        }
+    }
+    prints
 }
 
 /// A file whose contents go out: `-d @file`, `-T file`, `--upload-file=file`.

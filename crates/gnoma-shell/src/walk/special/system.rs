@@ -262,3 +262,73 @@ pub(super) fn analyse_sysctl(walker: &mut Walker<'_>, call: &ProgramCall<'_>) ->
     }
     facts
 }
+
+/// `kill -l` lists signals; others go to processes. Those of this line are its own.
+pub(super) fn analyse_kill(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let lists = matches!(
+        call.words.first().and_then(Field::known_text),
+        Some("-l" | "-L" | "--list" | "--table")
+    );
+    if lists || has_own_targets(call.words) {
+        return CommandFacts::default();
+    }
+    walker.generic_facts(call)
+}
+
+/// True if `kill` gets nothing but processes and jobs that this line has started, and a signal before them.
+fn has_own_targets(words: &[Field]) -> bool {
+    let targets = match words {
+        [Field::Known(option), Field::Known(signal), rest @ ..]
+            if matches!(option.as_str(), "-s" | "-n") && is_signal(signal) =>
+        {
+            rest
+        }
+        [Field::Known(signal), rest @ ..] if signal.strip_prefix('-').is_some_and(is_signal) => {
+            rest
+        }
+        _ => words,
+    };
+    let targets = match targets {
+        [Field::Known(dashes), rest @ ..] if dashes == "--" => rest,
+        _ => targets,
+    };
+    let is_own = |target: &Field| match target {
+        Field::Process { .. } => true,
+        Field::Known(job) => job.starts_with('%'),
+        _ => false,
+    };
+    !targets.is_empty() && targets.iter().all(is_own)
+}
+
+/// True if `kill` takes a word for a signal. A greater number with a dash is a group of processes to some.
+fn is_signal(word: &str) -> bool {
+    const MAX_SIGNAL: u32 = 64;
+    match word.parse::<u32>() {
+        Ok(number) => number <= MAX_SIGNAL,
+        Err(_) => word.starts_with(|first: char| first.is_ascii_alphabetic()),
+    }
+}
+
+/// `mount` alone lists.
+pub(super) fn analyse_mount(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    match call.words {
+        [] => CommandFacts::default(),
+        [only] if only.known_text() == Some("-l") => CommandFacts::default(),
+        _ => walker.generic_facts(call),
+    }
+}
+
+/// `getent hosts NAME` asks for the address of a host; of all databases it is the one that asks other machines.
+pub(super) fn analyse_getent(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    const HOSTS: [&str; 4] = ["hosts", "ahosts", "ahostsv4", "ahostsv6"];
+    let mut operands = call.sorted.operands.iter();
+    let database = operands.next().and_then(Field::known_text);
+    if !database.is_some_and(|name| HOSTS.contains(&name)) {
+        return walker.generic_facts(call);
+    }
+    let mut facts = walker.option_facts(call);
+    for name in operands.filter(|name| name.known_text() != Some("localhost")) {
+        facts.add(Effect::Network(name.known_text().map(str::to_owned)));
+    }
+    facts
+}

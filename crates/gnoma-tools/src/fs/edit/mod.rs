@@ -72,12 +72,12 @@ pub(super) fn run(shared: &FileTools, arguments: &EditArguments, cx: &ToolCx) ->
     let _lease = shared.lease_file(cx, &arguments.path)?;
     let _sole = shared.sole_writer();
     let plan = PlannedEdit::from_arguments(shared, arguments, cx)?;
-    atomic::replace_file(&plan.target, &plan.applied.content, shared.umask, &cx.stop)?;
+    let written = atomic::replace_file(&plan.target, &plan.applied.content, shared, cx)?;
     if plan.is_known {
         shared.ledger.record_seen(&plan.target.path, &plan.applied.content);
     }
     let diff = plan.diff();
-    let text = format!("{}\n{}", plan.summary(), diff.for_model());
+    let text = format!("{}{}\n{}", plan.summary(), written.note(), diff.for_model());
     Ok(ToolOutput { diff: diff.for_people(), ..ToolOutput::from_text(text.trim_end()) })
 }
 

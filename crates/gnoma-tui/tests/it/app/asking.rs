@@ -161,6 +161,7 @@ fn an_edit_shows_its_diff() {
         during: None,
         parts: Vec::new(),
         notable: Vec::new(),
+        dangers: Vec::new(),
     });
     let live = scene.live();
     assert!(
@@ -288,6 +289,7 @@ fn a_question_of_the_models_offers_its_answers_and_takes_others() {
         during: Some(CallId::new("c1")),
         parts: Vec::new(),
         notable: Vec::new(),
+        dangers: Vec::new(),
     };
     let said = |text: &str| PermissionAnswer::Text { text: text.to_owned() };
     let none = || PermissionAnswer::Deny { reason: String::new() };

@@ -22,7 +22,8 @@ impl Scene {
         let ViewRequest { request, purpose } = self.late.pop_back().expect("the past is asked for");
         assert!(matches!(request, Request::History { .. }), "{request:?}");
         let messages = texts.iter().map(|text| user(text)).collect();
-        self.input(Input::Reply { purpose, result: Ok(Reply::History { first, messages }) })
+        let result = Ok(Reply::History { first, messages, notes: Vec::new() });
+        self.input(Input::Reply { purpose, result })
     }
 
     fn whole(&mut self) -> String {
@@ -213,7 +214,8 @@ fn an_answer_that_broke_off_with_its_server_is_not_shown_again() {
         scene.another("s1", 2, messages);
         let ViewRequest { purpose, .. } = scene.late.pop_back().expect("the past is asked for");
         let Event::Appended(message) = answer(whole) else { unreachable!() };
-        let reply = Reply::History { first: messages - 1, messages: vec![message] };
+        let reply =
+            Reply::History { first: messages - 1, messages: vec![message], notes: Vec::new() };
         scene.input(Input::Reply { purpose, result: Ok(reply) });
         let shown = scene.whole();
         assert_eq!(shown.matches("One, two").count(), 1, "{shown}");

@@ -238,9 +238,9 @@ fn all_that_is_chosen_while_an_answer_ends_is_done_in_its_order() {
 #[test]
 fn the_first_escape_takes_commands_out_of_the_queue_and_the_second_stops_the_turn() {
     let mut scene = Scene::new();
-    scene.another("s1", 1, 2).running("go").send("/incognito").send("/clear").send("a secret");
+    scene.another("s1", 1, 2).running("go").send("/incognito").send("/clear");
     assert!(scene.live().contains("press Esc to remove"), "{}", scene.live());
-    scene.keys("esc");
+    scene.send("a secret").keys("esc");
     assert_eq!(orders(&mut scene), [], "the turn goes on");
     let said = scene.said();
     assert!(said.contains("Removed from the queue and not run: /incognito, /clear"), "{said}");
@@ -396,8 +396,10 @@ fn settings_show_their_origin_and_can_be_changed() {
     ");
     scene.keys("enter ctrl+u").send("90");
     assert_eq!(scene.logged(), ["set provider.timeout_s = 90"]);
-    scene.send("/config vim").keys("enter up enter");
-    assert_eq!(scene.logged(), ["set tui.vim = true"]);
+    for line in ["/config vim", "/config get vim"] {
+        scene.send(line).keys("enter up enter");
+        assert_eq!(scene.logged(), ["set tui.vim = true"], "{line}");
+    }
     scene.send("/config set tui.theme mono");
     assert_eq!(scene.logged(), ["set tui.theme = mono"]);
 }
@@ -633,8 +635,14 @@ fn tasks_run_by_name_from_a_list_and_resume_by_choice() {
     let choice = Some(TaskResumeChoice::Skip);
     let resume = Request::Task(TaskRequest::Resume { run: "release".to_owned(), choice });
     assert_eq!(scene.next(), Some(resume));
+    scene.send("/task resume stronger");
+    let choice = Some(TaskResumeChoice::Stronger);
+    let resume = Request::Task(TaskRequest::Resume { run: String::new(), choice });
+    assert_eq!(scene.next(), Some(resume));
     scene.send("/task resume it maybe");
     assert!(scene.live().contains("Type `/task resume`"), "{}", scene.live());
+    scene.send("/task edit release");
+    assert!(scene.live().contains("`gnoma task edit release` does that"), "{}", scene.live());
 }
 
 #[test]
@@ -648,4 +656,16 @@ fn task_of_the_session_is_saved_after_a_yes() {
     scene.keys("y");
     let save = Request::Task(TaskRequest::Save { name: "mine".to_owned() });
     assert_eq!(scene.next(), Some(save));
+}
+
+#[test]
+fn log_says_where_the_debug_log_is_or_how_to_write_one() {
+    let mut scene = Scene::new();
+    scene.send("/log");
+    let text = format!("{}{}", scene.said(), scene.live());
+    assert!(text.contains("There is no debug log") && text.contains("GNOMA_LOG=debug"), "{text}");
+    let mut scene = Scene::with(|options| options.debug_log = Some("/tmp/a.log".to_owned()));
+    scene.send("/log");
+    let text = format!("{}{}", scene.said(), scene.live());
+    assert!(text.contains("The debug log is `/tmp/a.log`"), "{text}");
 }

@@ -312,7 +312,7 @@ fn a_conversation_that_goes_on_is_not_greeted() {
     let mut scene = Scene::new();
     scene.slow().another("s1", 1, 1);
     let ViewRequest { purpose, .. } = scene.late.pop_back().unwrap();
-    let result = Ok(Reply::History { first: 0, messages: vec![user("before")] });
+    let result = Ok(Reply::History { first: 0, messages: vec![user("before")], notes: Vec::new() });
     scene.input(Input::Reply { purpose, result });
     assert!(!scene.live().contains("ask something"), "{}", scene.live());
 }

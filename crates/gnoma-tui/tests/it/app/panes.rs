@@ -6,13 +6,14 @@ use gnoma_core::{
 };
 
 use super::*;
+use gnoma_tui::status::{Cost, SpendingParts};
 
 fn ran(scene: &mut Scene, id: &str, command: &str, output: &str) {
     let arguments = RawJson::from_value(&serde_json::json!({ "command": command })).unwrap();
     let call = ToolCall::new(CallId::new(id), "bash", arguments);
     scene.event(Event::ToolStarted { call: call.clone() });
     let result = ToolResult::from_text(&call, output, false);
-    scene.event(Event::ToolEnded { call, result, diff: None, duration_ms: 10 });
+    scene.event(Event::ToolEnded { call, result, diff: None, duration_ms: 10, command: None });
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn script_runs(scene: &mut Scene) -> Vec<serde_json::Value> {
 fn status_script_runs_once_a_second_and_its_line_is_shown() {
     let mut scene = Scene::new();
     assert!(script_runs(&mut scene).is_empty());
-    scene.state.use_status_script();
+    scene.state.use_status_sources(true, false);
     scene.wait(10);
     let runs = script_runs(&mut scene);
     assert_eq!(runs.len(), 1);
@@ -137,7 +138,7 @@ fn status_script_runs_once_a_second_and_its_line_is_shown() {
 #[test]
 fn status_script_that_fails_is_told_once_and_the_usual_line_is_shown() {
     let mut scene = Scene::new();
-    scene.state.use_status_script();
+    scene.state.use_status_sources(true, false);
     scene.wait(10).input(Input::StatusLine(Ok("mine".to_owned())));
     for _ in 0..3 {
         scene.wait(40_000).event(Event::State(SessionState::Idle));
@@ -148,4 +149,45 @@ fn status_script_that_fails_is_told_once_and_the_usual_line_is_shown() {
     let (live, said) = (scene.live(), scene.said());
     assert!(live.contains("anthropic/haiku") && !live.contains("mine"), "{live}");
     assert_eq!(said.matches("`status.command` failed (exit code 3)").count(), 1, "{said}");
+}
+
+/// How often the ledger was looked at since it was last asked.
+fn ledger_looks(scene: &mut Scene) -> usize {
+    scene.took().into_iter().filter(|effect| matches!(effect, Effect::ReadSpending)).count()
+}
+
+#[test]
+fn spending_is_read_after_calls_and_rarely_otherwise() {
+    let mut scene = Scene::new();
+    scene.wait(1_000);
+    assert_eq!(ledger_looks(&mut scene), 0, "nobody wants to see it");
+    scene.state.use_status_sources(false, true);
+    scene.wait(10);
+    assert_eq!(ledger_looks(&mut scene), 1);
+    let cost = |micro_usd| Some(Cost { micro_usd, is_partial: false });
+    let parts =
+        SpendingParts { today: cost(1_200_000), week: cost(8_300_000), cap_percent: Some(62) };
+    scene.input(Input::Spending(Some(parts)));
+    let live = scene.live();
+    assert!(live.contains("today $1.20 · week $8.30 · cap 62%"), "{live}");
+    for _ in 0..20 {
+        let arm = ModelRef { provider: "anthropic".into(), model: "haiku".into() };
+        scene.event(Event::Cost {
+            arm,
+            call_micro_usd: Some(5),
+            turn_micro_usd: 5,
+            session_micro_usd: 5,
+            estimated: false,
+        });
+        scene.wait(1_000).input(Input::Spending(None));
+    }
+    assert!(scene.live().contains("today $1.20"), "what cannot be read changes nothing");
+    let looks = ledger_looks(&mut scene);
+    assert!((1..=3).contains(&looks), "{looks} in 20 seconds");
+    scene.wait(40_000);
+    assert_eq!(ledger_looks(&mut scene), 0);
+    scene.wait(300_000);
+    assert_eq!(ledger_looks(&mut scene), 1, "others spend, too");
+    scene.input(Input::StatusSources { has_script: false, has_spending: false });
+    assert!(!scene.live().contains("today"), "the settings have changed");
 }

@@ -213,6 +213,7 @@ fn commands_are_found_and_unknown_ones_stay_where_they_are() {
     assert!(scene.live().contains("Unknown command /modle. Did you mean /model"));
     scene.keys("ctrl+u").send("/usr/bin/env is missing");
     assert_eq!(scene.sent(), ["/usr/bin/env is missing"]);
+    assert!(!scene.live().contains("Unknown command"), "{}", scene.live());
 }
 
 #[test]

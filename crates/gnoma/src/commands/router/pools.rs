@@ -81,8 +81,8 @@ async fn redate_ledger(project: &Project) -> Result<()> {
     } else {
         0
     };
-    let calls = if moved == 1 { "call was" } else { "calls were" };
-    report::print_line(format_args!("{moved} {calls} dated in the future, and count as made now"));
+    let (calls, count) = if moved == 1 { ("call was", "counts") } else { ("calls were", "count") };
+    report::print_line(format_args!("{moved} {calls} dated in the future and {count} as made now"));
     Ok(())
 }
 

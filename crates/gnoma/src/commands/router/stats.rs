@@ -160,11 +160,12 @@ fn render_stats(
 ) -> String {
     let mut text = String::new();
     let rows = believed.iter().map(|ArmBelief { arm, kind, standing }| {
+        let is_priced = shadow.iter().any(|(priced, _)| priced == arm);
         [
             standing.tasks.to_string(),
             kind.0.to_string(),
             format!("{:.0}%", standing.quality * 100.0),
-            format_money(standing.cost * MICRO),
+            format_cost(standing.cost * MICRO, is_priced),
             arm.to_string(),
         ]
     });
@@ -179,7 +180,7 @@ fn render_stats(
     text.push('\n');
     text.push_str(&table::render_table(
         ["day", "calls", "read", "written", "spent"],
-        day_rows(totals),
+        day_rows(totals, unpriced),
     ));
     if !unpriced.is_empty() {
         let names: Vec<_> = unpriced.iter().map(String::as_str).collect();
@@ -198,26 +199,34 @@ fn render_stats(
     text
 }
 
+/// A cost for people; it is unknown where no price is.
+fn format_cost(micro_usd: f64, is_priced: bool) -> String {
+    if is_priced { format_money(micro_usd) } else { "unknown".to_owned() }
+}
+
 /// A row for each of the last days, and one for all.
-fn day_rows(totals: &[Total]) -> Vec<[String; 5]> {
-    let mut by_day: BTreeMap<i32, Amount> = BTreeMap::new();
-    let mut sum = Amount::default();
-    for Total { day, amount, .. } in totals {
-        for into in [by_day.entry(*day).or_default(), &mut sum] {
+fn day_rows(totals: &[Total], unpriced: &BTreeSet<String>) -> Vec<[String; 5]> {
+    // Each with whether a price of its calls is known.
+    let mut by_day: BTreeMap<i32, (Amount, bool)> = BTreeMap::new();
+    let mut sum = (Amount::default(), false);
+    for Total { day, arm, amount } in totals {
+        let is_priced = amount.micro_usd > 0 || !unpriced.contains(&arm.to_string());
+        for (into, has_price) in [by_day.entry(*day).or_default(), &mut sum] {
+            *has_price |= is_priced;
             into.requests = into.requests.saturating_add(amount.requests);
             into.input = into.input.saturating_add(amount.input);
             into.output = into.output.saturating_add(amount.output);
             into.micro_usd = into.micro_usd.saturating_add(amount.micro_usd);
         }
     }
-    let row = |name: String, amount: &Amount| {
+    let row = |name: String, (amount, has_price): &(Amount, bool)| {
         let Amount { requests, input, output, micro_usd, .. } = *amount;
         [
             name,
             requests.to_string(),
             input.to_string(),
             output.to_string(),
-            format_money(micro_usd as f64),
+            format_cost(micro_usd as f64, *has_price),
         ]
     };
     let shown = by_day.iter().rev().take(SHOWN_DAYS);
@@ -279,11 +288,15 @@ mod tests {
             shown.contains("not counted, because the price is not known: p/unknown\n"),
             "{shown}"
         );
+        let totals = [total(1, "unknown", 5, 0), total(2, "free", 5, 0)];
+        let spent = day_rows(&totals, &unpriced).into_iter().map(|[.., spent]| spent);
+        assert_eq!(spent.collect::<Vec<_>>(), ["$0.00", "unknown", "$0.00"]);
     }
 
     #[test]
     fn days_are_summed_over_arms_the_latest_first() {
-        let rows = day_rows(&[total(1, "a", 5, 1), total(2, "a", 5, 1), total(2, "b", 5, 1)]);
+        let totals = [total(1, "a", 5, 1), total(2, "a", 5, 1), total(2, "b", 5, 1)];
+        let rows = day_rows(&totals, &BTreeSet::new());
         let shown: Vec<_> = rows.iter().map(|row| (row[0].as_str(), row[1].as_str())).collect();
         assert_eq!(shown, [("1970-01-03", "2"), ("1970-01-02", "1"), ("all", "3")]);
     }

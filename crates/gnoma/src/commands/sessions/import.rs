@@ -192,7 +192,8 @@ fn find_session_files(
     }
     if found.is_empty() {
         return Err(HostError::usage(format!(
-            "cannot recognize the format of `{shown}`; set it with --from go|claude|codex|opencode|gnoma"
+            "`{shown}` is no file of sessions that gnoma knows: its own are `.jsonl` files, which `gnoma sessions \
+             export --format jsonl` writes; --from go|claude|codex|opencode names another program"
         )));
     }
     Ok(found)

@@ -41,7 +41,7 @@ fn format_row(row: &FlatRow<'_>) -> String {
         details.map(|details| details.turns),
         Some(sums.calls()),
         details.map(|details| details.failed_calls),
-        Some(sums.unpriced_calls),
+        Some(sums.unpriced_calls()),
         Some(sums.unrecorded_calls),
         Some(sums.amount.input),
         Some(sums.amount.cached),

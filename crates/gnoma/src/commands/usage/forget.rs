@@ -4,7 +4,6 @@ use anyhow::Result;
 use gnoma_core::json_value::json;
 use gnoma_host::{
     HostError, Project,
-    project_history::refuse_in_incognito,
     usage::{self, UsageStart},
 };
 
@@ -23,7 +22,6 @@ pub(super) async fn run(
     json: bool,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    refuse_in_incognito(project, "usage forget")?;
     let calls = usage::count_forgettable(project, older_than).await?;
     if calls > 0 && !yes {
         let Some(terminal) = terminal::open_terminal(around) else {

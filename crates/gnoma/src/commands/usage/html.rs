@@ -56,8 +56,9 @@ pub(super) fn render_page(view: &UsageView<'_>) -> String {
     }
     page.push_str("</tr></thead><tbody>\n");
     let rows = view.flat_rows();
+    let largest = view.largest_share(&rows);
     for row in &rows {
-        let bar = draw_bar(view.bar_length(&rows, row.sums));
+        let bar = draw_bar(view.bar_length(largest, row.sums));
         page.push_str(&format_row(&indent_name(row), row.sums, view.share(row.sums), &bar));
     }
     page.push_str(&format_row("all", &view.report.total, Some(1.0), ""));
@@ -75,7 +76,7 @@ fn indent_name(row: &FlatRow<'_>) -> String {
 
 /// A row of the table.
 fn format_row(name: &str, sums: &UsageSums, share: Option<f64>, bar: &str) -> String {
-    let mark = if sums.unpriced_calls > 0 { "*" } else { "" };
+    let mark = if sums.unpriced_calls() > 0 { "*" } else { "" };
     let cost = sums.cost().map(|cost| format!("{}{mark}", exact_dollars(cost)));
     let share = share.map(|share| format!("{:.1} % {bar}", share * 100.0));
     let details = sums.details();
@@ -83,7 +84,7 @@ fn format_row(name: &str, sums: &UsageSums, share: Option<f64>, bar: &str) -> St
         details.map(|details| details.turns),
         Some(sums.calls()),
         details.map(|details| details.failed_calls),
-        Some(sums.unpriced_calls),
+        Some(sums.unpriced_calls()),
         Some(sums.amount.input),
         Some(sums.amount.cached),
         Some(sums.amount.cache_write),

@@ -31,6 +31,7 @@ pub(super) fn write_report(view: &UsageView<'_>, out: &mut dyn io::Write) -> io:
             model: repriced.arm.to_string(),
             least_micro_usd: repriced.least,
             most_micro_usd: repriced.most,
+            left_out_calls: repriced.left_out_calls,
             same_tokenizer: repriced.is_same_model,
         }),
         caps: report.caps.iter().map(JsonCap::new).collect(),
@@ -41,6 +42,7 @@ pub(super) fn write_report(view: &UsageView<'_>, out: &mut dyn io::Write) -> io:
                 .collect(),
         },
         exceeded_sums: report.exceeded_sums,
+        future_calls: report.future_calls,
         quality: view
             .quality
             .as_ref()
@@ -67,6 +69,7 @@ struct JsonReport<'r> {
     caps: Vec<JsonCap>,
     damaged_rows: JsonDamage,
     exceeded_sums: u64,
+    future_calls: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     quality: Option<Vec<Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,6 +87,7 @@ struct JsonRepriced {
     model: String,
     least_micro_usd: u64,
     most_micro_usd: u64,
+    left_out_calls: u64,
     same_tokenizer: bool,
 }
 
@@ -129,6 +133,7 @@ struct JsonSums {
     calls: u64,
     failed_calls: Option<u64>,
     failovers: Option<u64>,
+    estimated_calls: Option<u64>,
     unpriced_calls: u64,
     unrecorded_calls: u64,
     input_tokens: u64,
@@ -149,7 +154,8 @@ impl JsonSums {
             calls: sums.calls(),
             failed_calls: details.map(|details| details.failed_calls),
             failovers: details.map(|details| details.failovers),
-            unpriced_calls: sums.unpriced_calls,
+            estimated_calls: details.map(|details| details.estimated_calls),
+            unpriced_calls: sums.unpriced_calls(),
             unrecorded_calls: sums.unrecorded_calls,
             input_tokens: sums.amount.input,
             cached_tokens: sums.amount.cached,
@@ -165,7 +171,7 @@ impl JsonSums {
 
 #[derive(Serialize)]
 struct JsonCap {
-    of: &'static str,
+    of: String,
     period: &'static str,
     micro_usd: u64,
     used_micro_usd: u64,
@@ -179,7 +185,13 @@ impl JsonCap {
         let CapForecast { pool, window, most, used, ends_at_ms, expected, met_at_ms } = cap;
         let period = if *window == Window::Month { Period::Month } else { Period::Day };
         Self {
-            of: if matches!(pool, Pool::Project(_)) { "project" } else { "all" },
+            of: match pool {
+                Pool::Project(_) => "project".to_owned(),
+                Pool::Rates(name) => format!("rate_limits.{name}"),
+                Pool::All | Pool::Turn(_) | Pool::Session(_) | Pool::Part(..) | Pool::Arm(_) => {
+                    "all".to_owned()
+                }
+            },
             period: period.name(),
             micro_usd: *most,
             used_micro_usd: *used,

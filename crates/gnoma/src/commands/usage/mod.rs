@@ -74,6 +74,7 @@ pub(super) async fn run(
     if let Some(file) = &wanted.html {
         let file = around.cwd.join(file);
         let mut page = NewFile::create(&file)?;
+        view.currency = None;
         page.write(html::render_page(&view).as_bytes())?;
         page.finish()?;
         report::print_line(format_args!("wrote {}", file.display()));

@@ -14,8 +14,8 @@ pub(super) fn note_sentences(view: &UsageView<'_>) -> Vec<String> {
     let report = view.report;
     let total = &report.total;
     let mut notes = Vec::new();
-    if total.unpriced_calls > 0 {
-        let calls = count_calls(total.unpriced_calls);
+    if total.unpriced_calls() > 0 {
+        let calls = count_calls(total.unpriced_calls());
         notes.push(match total.cost() {
             Some(_) => format!("{calls} without a known price: the cost does not include them"),
             None => format!("{calls} without a known price: the cost is unknown"),
@@ -36,16 +36,24 @@ pub(super) fn note_sentences(view: &UsageView<'_>) -> Vec<String> {
             "{count} daily sums of the ledger are smaller than the calls recorded for them; the calls are shown"
         ));
     }
-    let failovers = total.details().map_or(0, |details| details.failovers);
-    if failovers > 0 {
-        let calls = count_calls(failovers);
-        notes.push(format!("{calls} failed, and another model took over"));
+    if report.future_calls > 0 {
+        notes.push(describe_future_calls(report.future_calls, report.begin_ms.is_some()));
+    }
+    let details = total.details().unwrap_or_default();
+    for (count, what) in [
+        (details.estimated_calls, "broke off as gnoma was killed; what was reserved is counted"),
+        (details.failovers, "failed, and another model took over"),
+    ] {
+        if count > 0 {
+            notes.push(format!("{} {what}", count_calls(count)));
+        }
     }
     let amount = |micro_usd| view.format_money(micro_usd, true);
     let repriced = report.repriced.iter();
     notes.extend(repriced.map(|repriced| describe_repriced(repriced, total.cost(), &amount)));
     let time = |at_ms| clock::time_near(at_ms, view.now_ms);
-    notes.extend(report.caps.iter().map(|cap| describe_cap(cap, &time, &amount)));
+    let is_partial = total.unpriced_calls() > 0;
+    notes.extend(report.caps.iter().map(|cap| describe_cap(cap, is_partial, &time, &amount)));
     notes.extend(view.currency.as_ref().map(|Currency { code, dollars }| {
         format!("1 {code} = ${dollars}, by your `router.exchange.{code}`")
     }));
@@ -58,7 +66,7 @@ fn describe_repriced(
     cost: Option<u64>,
     usd: &dyn Fn(u64) -> String,
 ) -> String {
-    let RepricedUsage { arm, least, most, is_same_model } = repriced;
+    let RepricedUsage { arm, least, most, left_out_calls, is_same_model } = repriced;
     let range = if least == most {
         usd(*least)
     } else {
@@ -70,7 +78,22 @@ fn describe_repriced(
     } else {
         "; tokens are those that were counted, and its tokenizer may count a third more or fewer"
     };
-    format!("as {arm}: {range} instead of {cost}, at today's price{tokenizer}")
+    let left_out = if *left_out_calls == 0 {
+        String::new()
+    } else {
+        format!("; {} without a known price left out", count_calls(*left_out_calls))
+    };
+    format!("as {arm}: {range} instead of {cost}, at today's price{left_out}{tokenizer}")
+}
+
+/// `2 calls are dated in the future and left out; …`.
+fn describe_future_calls(count: u64, are_left_out: bool) -> String {
+    let (are, them) = if count == 1 { ("is", "it") } else { ("are", "them") };
+    let left_out = if are_left_out { " and left out" } else { "" };
+    format!(
+        "{} {are} dated in the future{left_out}; `gnoma router pools --redate` counts {them} as made now",
+        count_calls(count)
+    )
 }
 
 fn describe_damage(view: &UsageView<'_>) -> String {
@@ -92,24 +115,30 @@ fn describe_damage(view: &UsageView<'_>) -> String {
     )
 }
 
-/// `day cap of $5.00: $2.10 used; at this rate $4.20 by 01:00`. `time` and `amount` write a time and money for people.
+/// `day cap of $5.00: $2.10 used; at this rate $4.20 by 01:00`. `is_partial`: the price of some calls is not known.
+/// `time` and `amount` write a time and money for people.
 fn describe_cap(
     cap: &CapForecast,
+    is_partial: bool,
     time: &dyn Fn(i64) -> String,
     amount: &dyn Fn(u64) -> String,
 ) -> String {
     let CapForecast { pool, window, most, used, ends_at_ms, expected, met_at_ms } = cap;
     let whose = match pool {
-        Pool::Project(_) => "this project's ",
-        Pool::All
-        | Pool::Turn(_)
-        | Pool::Session(_)
-        | Pool::Rates(_)
-        | Pool::Part(..)
-        | Pool::Arm(_) => "",
+        Pool::Project(_) => "this project's ".to_owned(),
+        Pool::Rates(name) => format!("{name}'s "),
+        Pool::All | Pool::Turn(_) | Pool::Session(_) | Pool::Part(..) | Pool::Arm(_) => {
+            String::new()
+        }
     };
     let name = if *window == Window::Month { "month" } else { "day" };
     let (most_usd, used_usd) = (amount(*most), amount(*used));
+    if is_partial && *used == 0 {
+        return format!(
+            "{whose}{name} cap of {most_usd}: how much is used is unknown; it does not count calls without a known \
+             price"
+        );
+    }
     let end = time(*ends_at_ms);
     let begin = format!("{whose}{name} cap of {most_usd}: {used_usd} used");
     if used >= most {
@@ -140,8 +169,8 @@ mod tests {
     #[test]
     fn another_model_has_a_range_and_says_what_is_not_known() {
         let arm = gnoma_core::ModelRef { provider: "p".into(), model: "m".into() };
-        let repriced =
-            RepricedUsage { arm, least: 1_200_000, most: 3_400_000, is_same_model: false };
+        let (least, most) = (1_200_000, 3_400_000);
+        let repriced = RepricedUsage { arm, least, most, left_out_calls: 0, is_same_model: false };
         assert_eq!(
             describe_repriced(&repriced, Some(2_100_000), &usd),
             "as p/m: $1.20 to $3.40, depending on its cache, instead of $2.10, at today's price; tokens are those \
@@ -152,6 +181,18 @@ mod tests {
             describe_repriced(&same, None, &usd),
             "as p/m: $3.40 instead of an unknown cost, at today's price"
         );
+        let partial = RepricedUsage { left_out_calls: 3, ..same };
+        assert_eq!(
+            describe_repriced(&partial, Some(300), &usd),
+            "as p/m: $3.40 instead of $0.0003, at today's price; 3 calls without a known price left out"
+        );
+    }
+
+    #[test]
+    fn calls_of_the_future_say_what_to_do() {
+        let sentence = describe_future_calls(1, true);
+        assert!(sentence.starts_with("1 call is dated in the future and left out; "), "{sentence}");
+        assert!(describe_future_calls(2, false).starts_with("2 calls are dated in the future; "));
     }
 
     #[test]
@@ -166,7 +207,7 @@ mod tests {
             met_at_ms: Some(72_000_000),
         };
         let say = |cap: &CapForecast| {
-            describe_cap(cap, &|at_ms| format!("hour {}", at_ms / 3_600_000), &usd)
+            describe_cap(cap, false, &|at_ms| format!("hour {}", at_ms / 3_600_000), &usd)
         };
         assert_eq!(
             say(&cap),
@@ -174,7 +215,12 @@ mod tests {
         );
         let met = CapForecast { used: 5_000_000, ..cap.clone() };
         assert!(say(&met).ends_with("it is met, until hour 24"), "{}", say(&met));
+        let rates = CapForecast { pool: Pool::Rates("openai".into()), ..cap };
+        assert!(say(&rates).starts_with("openai's day cap of $5.00: "), "{}", say(&rates));
         let early = CapForecast { expected: None, met_at_ms: None, ..cap };
         assert!(say(&early).contains("too early"), "{}", say(&early));
+        let nothing = CapForecast { used: 0, ..early };
+        let said = describe_cap(&nothing, true, &|_| String::new(), &usd);
+        assert!(said.starts_with("day cap of $5.00: how much is used is unknown;"), "{said}");
     }
 }

@@ -97,7 +97,7 @@ impl Column {
             Self::Turns => sums.details().map(|details| details.turns),
             Self::Calls => Some(sums.calls()),
             Self::Failed => sums.details().map(|details| details.failed_calls),
-            Self::Unpriced => Some(sums.unpriced_calls),
+            Self::Unpriced => Some(sums.unpriced_calls()),
             Self::Input => Some(sums.amount.input),
             Self::Cached => Some(sums.amount.cached),
             Self::CacheWrite => Some(sums.amount.cache_write),
@@ -117,7 +117,7 @@ impl Column {
                 view.share(sums).map_or_else(unknown, |share| format!("{:.0}%", share * 100.0))
             }
             Self::Cost => {
-                let mark = if sums.unpriced_calls > 0 { "*" } else { "" };
+                let mark = if sums.unpriced_calls() > 0 { "*" } else { "" };
                 match number {
                     None => "unknown".to_owned(),
                     Some(micro_usd) => format!("{}{mark}", view.format_money(micro_usd, is_short)),
@@ -169,8 +169,13 @@ struct TableLine {
 
 /// The report. `columns`: the width of the terminal that shows it; `None` if no terminal does.
 pub(super) fn render(view: &UsageView<'_>, columns: Option<usize>) -> String {
+    let columns = columns.map(|columns| columns.clamp(MIN_COLUMNS, MAX_COLUMNS));
     let notes = notes::note_sentences(view);
-    let notes = notes.iter().map(|note| format!("{note}\n")).collect::<String>();
+    let notes = notes.iter().map(|note| match columns {
+        None => format!("{note}\n"),
+        Some(columns) => format!("{}\n", screen::wrap_words(note, columns)),
+    });
+    let notes = notes.collect::<String>();
     if view.report.total.calls() == 0 {
         let nothing = format!("{}\n", view.describe_absence());
         return if notes.is_empty() { nothing } else { format!("{nothing}\n{notes}") };
@@ -178,7 +183,6 @@ pub(super) fn render(view: &UsageView<'_>, columns: Option<usize>) -> String {
     let lines = match columns {
         None => lay_out(&make_lines(view, &Column::ALL, false), &Column::ALL, None),
         Some(columns) => {
-            let columns = columns.clamp(MIN_COLUMNS, MAX_COLUMNS);
             let chosen = choose_columns(view, columns);
             lay_out(&make_lines(view, &chosen, true), &chosen, Some(columns))
         }
@@ -225,13 +229,14 @@ fn choose_columns(view: &UsageView<'_>, columns: usize) -> Vec<Column> {
 fn make_lines(view: &UsageView<'_>, columns: &[Column], is_short: bool) -> Vec<TableLine> {
     let total = &view.report.total;
     let rows = view.flat_rows();
+    let largest = view.largest_share(&rows);
     let cells = |sums: &UsageSums| {
         columns.iter().map(|column| column.render_cell(view, sums, is_short)).collect()
     };
     let lines = rows.iter().map(|row| TableLine {
         name: format!("{}{}", INDENT.repeat(row.depth()), row.name()),
         cells: cells(row.sums),
-        bar: Some(view.bar_length(&rows, row.sums)),
+        bar: Some(view.bar_length(largest, row.sums)),
     });
     let all = TableLine { name: ALL.to_owned(), cells: cells(total), bar: None };
     lines.chain([all]).collect()

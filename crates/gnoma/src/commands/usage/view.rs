@@ -139,10 +139,13 @@ impl UsageView<'_> {
         }
     }
 
-    /// Returns the length of a row's bar, from 0 to 1. The row with the largest share has 1.
-    pub(super) fn bar_length(&self, rows: &[FlatRow<'_>], sums: &UsageSums) -> f64 {
-        let shares = rows.iter().filter_map(|row| self.share(row.sums));
-        let largest = shares.fold(0.0, f64::max);
+    /// Returns the largest share of a row, from 0 to 1.
+    pub(super) fn largest_share(&self, rows: &[FlatRow<'_>]) -> f64 {
+        rows.iter().filter_map(|row| self.share(row.sums)).fold(0.0, f64::max)
+    }
+
+    /// Returns the length of a row's bar, from 0 to 1. The row with the `largest` share has 1.
+    pub(super) fn bar_length(&self, largest: f64, sums: &UsageSums) -> f64 {
         self.share(sums).filter(|_| largest > 0.0).map_or(0.0, |share| share / largest)
     }
 }

@@ -53,6 +53,6 @@ async fn task_that_fails_three_times_at_the_same_step_says_so() {
         world.run(&["task", "run", "t"]).await;
     }
     let history = world.run(&["task", "history", "t"]).await;
-    let told = "The last 3 runs of t failed at step 1 (Look). `gnoma task edit t` changes it";
+    let told = "The last 3 runs of t failed at step 1 (Look). `gnoma task repair t` proposes";
     assert!(history.out.contains(told), "{history:?}");
 }

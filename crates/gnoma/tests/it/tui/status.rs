@@ -50,3 +50,20 @@ async fn status_script_of_a_project_is_never_run() {
     person.leaves();
     assert!(!exists(world.project.path(), "ran"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_line_shows_the_spending_of_the_ledger() {
+    let usage = gnoma_core::Usage { input: 1_000_000, ..Default::default() };
+    let answer = Script::text(["Hello."]).with_stop(StopReason::EndTurn).with_usage(usage);
+    let world = World::new([Wire::OpenAi.stream_reply(&answer)]);
+    world.configure(
+        "[router.caps]\nday = 4.0\n[[arms]]\nid = \"test/m1\"\ninput_price = 1.25\noutput_price = 1.0\n\
+         context = 200_000\n[status]\nshow = [\"today\", \"cap\"]\n",
+    );
+    assert_eq!(world.run(&["greet me"]).await.code, Some(0));
+    let person = Person::ready(&world, &[]);
+    person.waits_for("today $1.25");
+    person.waits_for("cap 31%");
+    assert!(!person.sees().contains("week $"), "{}", person.sees());
+    person.leaves();
+}

@@ -1,0 +1,216 @@
+//! Proposes a change of a task whose runs fail at the same step: what the person did instead, or the parts of the step as
+//! steps of their own. No model is asked.
+
+use gnoma_core::shell_line::split_shell_lines;
+
+use super::{
+    definition::parse_task,
+    repetition::{PastCall, PastTurn},
+    session::{Parameter, command_with_names, step_title},
+    steps::{StepAction, TaskStep},
+    substitute::NamedValue,
+};
+
+/// Most steps that take the place of one.
+const MAX_PARTS: usize = 20;
+/// First words of lines that do not stand alone in a shell: what they do is gone in the next step.
+const DEPENDENT_WORDS: [&str; 22] = [
+    "cd", "pushd", "popd", "export", "unset", "set", "shopt", "source", ".", "alias", "trap", "if",
+    "then", "else", "fi", "for", "while", "until", "case", "esac", "done", "function",
+];
+
+/// Returns the commands by which the person, or a model for them, went on in the turns behind a step that failed. Of the
+/// first turn that ended well and ran any; turns of other steps do not count.
+#[must_use]
+pub fn commands_run_instead(
+    turns: &[PastTurn],
+    is_of_step: impl Fn(&PastTurn) -> bool,
+) -> Vec<String> {
+    let Some(failed) = turns.iter().rposition(&is_of_step) else { return Vec::new() };
+    let after = turns.iter().skip(failed + 1);
+    let commands = |turn: &PastTurn| -> Vec<String> {
+        let (typed, _) = split_shell_lines(&turn.message);
+        if !typed.is_empty() {
+            return typed.into_iter().map(str::to_owned).collect();
+        }
+        let called = turn.calls.iter().filter(|_| turn.ended_well);
+        let commands = called.filter_map(|call| match call {
+            PastCall::Command(command) => Some(command.clone()),
+            PastCall::Edit(_) | PastCall::Write(_) => None,
+        });
+        commands.collect()
+    };
+    after.map(commands).find(|it| !it.is_empty()).unwrap_or_default()
+}
+
+/// Returns the text of a task file with other steps in the place of the one with this title: these commands, or if there
+/// are none, the lines of its command or the items of its list. `None` if the step has no parts, or another file has it.
+#[must_use]
+pub fn propose_repair(
+    name: &str,
+    text: &str,
+    title: &str,
+    instead: &[String],
+    values: &[NamedValue],
+) -> Option<String> {
+    let task = parse_task(name, text).ok()?;
+    let at = task.steps.iter().position(|step| step.title == title)?;
+    let step = task.steps.get(at)?;
+    let end = task.steps.get(at + 1).map(|next| next.line);
+    let parameter = |(name, value): &NamedValue| Parameter {
+        name: name.clone(),
+        kind: "text",
+        value: value.clone(),
+    };
+    let parameters: Vec<Parameter> = values.iter().map(parameter).collect();
+    let commands = instead.iter().filter(|line| !line.contains("```"));
+    let commands: Vec<String> =
+        commands.map(|line| command_with_names(line, &parameters)).collect();
+    let parts: Vec<String> = match &step.action {
+        _ if !commands.is_empty() => commands.iter().map(|it| command_step(it, None)).collect(),
+        StepAction::Command(command) => command_parts(command, step),
+        StepAction::Prompt(prompt) => prompt_parts(prompt, step),
+        StepAction::Question { .. } | StepAction::Task { .. } => Vec::new(),
+    };
+    if parts.is_empty() || parts.len() > MAX_PARTS {
+        return None;
+    }
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let before = lines.get(..step.line.checked_sub(1)?)?.concat();
+    let after = end.map_or_else(String::new, |line| {
+        lines.get(line.saturating_sub(1)..).unwrap_or_default().concat()
+    });
+    let gap = if after.is_empty() { "" } else { "\n" };
+    let repaired = format!("{before}{}{gap}{after}", parts.join("\n"));
+    (parse_task(name, &repaired).is_ok() && repaired != text).then_some(repaired)
+}
+
+/// A step that runs a command, in the form of a file.
+fn command_step(command: &str, timeout_s: Option<u64>) -> String {
+    let option = timeout_s.map_or_else(String::new, |limit| format!(" {{timeout={limit}s}}"));
+    format!("## {}{option}\n\n```sh\n{command}\n```\n", step_title(command))
+}
+
+/// The lines of a script as steps, if each of them stands alone.
+fn command_parts(command: &str, step: &TaskStep) -> Vec<String> {
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let lines: Vec<&str> = command.lines().filter(is_code).collect();
+    let stands_alone = |line: &&str| {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        let goes_on = ["\\", "|", "&&", "||", "{", "(", "do", ";;", "&", "="];
+        let is_inside = line.starts_with(char::is_whitespace) || line.starts_with(['}', ')']);
+        !is_inside
+            && !DEPENDENT_WORDS.contains(&first)
+            && !first.contains('=')
+            && !line.contains("<<")
+            && !goes_on.iter().any(|end| line.trim_end().ends_with(end))
+            && [b'"', b'\'']
+                .iter()
+                .all(|quote| line.bytes().filter(|it| it == quote).count() % 2 == 0)
+    };
+    if lines.len() < 2 || !lines.iter().all(stands_alone) {
+        return Vec::new();
+    }
+    lines.iter().map(|line| command_step(line, step.timeout_s)).collect()
+}
+
+/// The items of the list of a prompt as steps, each with the text around the list.
+fn prompt_parts(prompt: &str, step: &TaskStep) -> Vec<String> {
+    let (mut around, mut items) = (Vec::new(), Vec::<String>::new());
+    for line in prompt.lines() {
+        match (list_item(line), items.last_mut()) {
+            (Some(item), _) => items.push(item.to_owned()),
+            (None, Some(item)) if line.starts_with(char::is_whitespace) => {
+                item.push('\n');
+                item.push_str(line);
+            }
+            (None, _) => around.push(line),
+        }
+    }
+    if items.len() < 2 || prompt.contains("```") {
+        return Vec::new();
+    }
+    let option = step.model.as_ref().map_or_else(String::new, |it| format!(" {{model={it}}}"));
+    let around = around.join("\n");
+    let part = |item: &String| {
+        let body = format!("{}\n\n{item}", around.trim());
+        format!("## {}{option}\n\n{}\n", step_title(item), body.trim())
+    };
+    items.iter().map(part).collect()
+}
+
+/// The text of an item of a list that is not within another one: `- text`, `* text`, `1. text`.
+fn list_item(line: &str) -> Option<&str> {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = match digits {
+        0 => line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")),
+        _ => line.get(digits..).and_then(|rest| rest.strip_prefix(". ")),
+    };
+    rest.map(str::trim).filter(|item| !item.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_core::shell_line::describe_shell_line;
+
+    use super::*;
+
+    const TASK: &str = "---\narguments:\n  v: version\n---\nIntro.\n\n## A\na\n\n## B {timeout=90s}\n\n```sh\nmake\n\
+        # then\ngit tag \"$v\"\n```\n\n## C\nDo both:\n- write it\n  well\n- check it\n";
+
+    fn titles(text: &str) -> Vec<String> {
+        let task = parse_task("t", text).unwrap();
+        task.steps.into_iter().map(|step| step.title).collect()
+    }
+
+    #[test]
+    fn lines_and_items_become_steps() {
+        let split = propose_repair("t", TASK, "B", &[], &[]).unwrap();
+        assert_eq!(titles(&split), ["A", "make", "git tag \"$v\"", "C"]);
+        assert_eq!(parse_task("t", &split).unwrap().steps[2].timeout_s, Some(90));
+        assert!(split.starts_with("---\narguments:") && split.ends_with("- check it\n"), "{split}");
+        let split = propose_repair("t", TASK, "C", &[], &[]).unwrap();
+        assert_eq!(titles(&split), ["A", "B", "write it", "check it"]);
+        assert!(split.ends_with("## check it\n\nDo both:\n\ncheck it\n"), "{split}");
+        for title in ["A", "none"] {
+            assert_eq!(propose_repair("t", TASK, title, &[], &[]), None);
+        }
+        for script in ["cd x\nmake", "a=1\necho $a", "cat <<E\nx\nE", "make \\\n  all", "ls 'a\nb'"]
+        {
+            let task = format!("## B\n```sh\n{script}\n```\n");
+            assert_eq!(propose_repair("t", &task, "B", &[], &[]), None, "{script}");
+        }
+        let alone = propose_repair("t", "```sh\na\nb\n```\n", "t", &[], &[]).unwrap();
+        assert_eq!(titles(&alone), ["a", "b"]);
+    }
+
+    #[test]
+    fn what_the_person_did_instead_takes_the_place_of_the_step() {
+        let turn = |message: &str, commands: &[&str]| PastTurn {
+            message: message.to_owned(),
+            calls: commands.iter().map(|it| PastCall::Command((*it).to_owned())).collect(),
+            ended_well: true,
+            ..PastTurn::default()
+        };
+        let typed = describe_shell_line("make release", "ok");
+        let cases = [
+            (
+                turn("do it by hand", &["make all", "git tag v2"]),
+                ["make all", "git tag v2"].as_slice(),
+            ),
+            (turn(&typed, &[]), &["make release"]),
+        ];
+        for (after, commands) in cases {
+            let turns =
+                [turn("earlier", &["ls"]), turn("step", &["make"]), turn("why?", &[]), after];
+            let instead = commands_run_instead(&turns, |turn| turn.message == "step");
+            assert_eq!(instead, commands);
+            let values = [("v".to_owned(), "v2".to_owned())];
+            let repaired = propose_repair("t", TASK, "B", &instead, &values).unwrap();
+            assert_eq!(titles(&repaired).len(), 2 + commands.len());
+            assert_eq!(repaired.contains("git tag \"$v\""), commands.len() == 2, "{repaired}");
+        }
+        let other = commands_run_instead(&[turn("x", &["ls"])], |turn| turn.message == "step");
+        assert!(other.is_empty());
+    }
+}

@@ -1,0 +1,83 @@
+//! Calls of processes that died while they ran. Nobody knows what such a call took, so what was reserved for it counts:
+//! too much rather than too little.
+
+use gnoma_core::ledger::{ReservationRequest, SettledCall};
+use rusqlite::Connection;
+
+use super::{
+    calls::{self, CallRow, NameId},
+    error_sentences::LedgerResultExt,
+    window,
+};
+use crate::error::Result;
+
+/// The numbers of the arm, project, branch, session, elf, turn and task of a call in flight, and 1 if its price is
+/// known.
+type CallFacts = [i64; 8];
+
+/// A call that was in flight when its process died.
+pub(super) struct LostCall {
+    pub(super) hold: i64,
+    /// The pools that it drew on.
+    pub(super) pools: Vec<i64>,
+    /// The row that it gets.
+    pub(super) row: CallRow,
+}
+
+/// Returns the text that a reservation of a call keeps, so that another process can settle it. Records its names.
+pub(super) fn describe_call(
+    connection: &Connection,
+    arm: i64,
+    ask: &ReservationRequest,
+) -> Result<String> {
+    let call = SettledCall::from(ask.amount);
+    let row = calls::make_row(connection, (arm, ask.at_ms), &ask.origin, &call)?;
+    let CallRow { project, branch, session, elf, turn, task, .. } = row;
+    let facts: CallFacts =
+        [arm, project.0, branch.0, session.0, elf.0, turn, task.0, ask.is_priced.into()];
+    Ok(format!("{facts:?}"))
+}
+
+/// Returns the calls that a process had in flight. Of those that an older gnoma reserved, nothing but the amount is
+/// known: they are left out.
+pub(super) fn read_lost(connection: &Connection, process: i64) -> Result<Vec<LostCall>> {
+    let mut find = connection
+        .prepare_cached(
+            "SELECT id, at_ms, call_facts, requests, input, output, micro_usd, cached FROM hold \
+             WHERE process = ?1 AND call_facts IS NOT NULL",
+        )
+        .in_words()?;
+    let mut rows = find.query([process]).in_words()?;
+    let mut lost = Vec::new();
+    while let Some(row) = rows.next().in_words()? {
+        let facts: String = row.get(2).in_words()?;
+        let Ok(facts) = serde_json::from_str::<CallFacts>(&facts) else { continue };
+        let [arm, project, branch, session, elf, turn, task, is_priced] = facts;
+        let hold: i64 = row.get(0).in_words()?;
+        lost.push(LostCall {
+            hold,
+            pools: read_pools(connection, hold)?,
+            row: CallRow {
+                at_ms: row.get(1).in_words()?,
+                arm,
+                project: NameId(project),
+                branch: NameId(branch),
+                session: NameId(session),
+                elf: NameId(elf),
+                turn,
+                task: NameId(task),
+                failure: NameId::PROCESS_DIED,
+                amount: window::read_amount(row, 3).in_words()?,
+                is_priced: is_priced != 0,
+                ..CallRow::default()
+            },
+        });
+    }
+    Ok(lost)
+}
+
+fn read_pools(connection: &Connection, hold: i64) -> Result<Vec<i64>> {
+    let mut find = connection.prepare_cached("SELECT pool FROM draw WHERE hold = ?1").in_words()?;
+    let pools = find.query_map([hold], |row| row.get(0));
+    pools.and_then(Iterator::collect).in_words()
+}

@@ -1,0 +1,62 @@
+//! Starts commands on trial.
+
+use std::path::{Path, PathBuf};
+
+use gnoma_core::ToolCx;
+use gnoma_sandbox::{Overlay, Policy, TEMPORARY};
+
+use super::{BuiltSandbox, Shell, TrialPolicy};
+use crate::{
+    Sandbox,
+    bash::{
+        policy::held_to_reading,
+        process::Process,
+        writable::{make_writable, refuse_if_led_away},
+    },
+};
+
+impl Shell {
+    /// Returns the policy under which a command will run on trial; `None` where there is no sandbox.
+    pub(in crate::bash) fn policy_hiding_secrets_in_trial(
+        &self,
+        cx: &ToolCx,
+    ) -> Option<TrialPolicy> {
+        let Sandbox::Walled { policy, reading, too_wide, .. } = &self.sandbox else { return None };
+        let mut policy = policy.as_ref().clone();
+        make_writable(&mut policy, cx, too_wide, &[]);
+        // Temporary files are the session's own.
+        let is_temporary = |path: &PathBuf| TEMPORARY.iter().any(|tmp| path == Path::new(tmp));
+        let is_beside =
+            |path: &&PathBuf| !cx.roots.contains(path) && path.is_dir() && !is_temporary(path);
+        let beside = policy.writable.iter().filter(is_beside).cloned().collect();
+        // It sees what a reading command sees, and finds it writable where a layer takes the changes. A place
+        // to hold would be made in the workspace itself.
+        let writable = policy.writable.clone();
+        let (found, scratch) = (self.survey_workspace(cx), self.temporary_folder(cx, reading));
+        let held = held_to_reading(&policy, cx, reading, scratch, found);
+        let policy = Policy { writable, local_sockets: true, umask: self.umask, ..held };
+        Some(TrialPolicy { policy, beside })
+    }
+
+    /// Starts a command on trial: in these layers, alone, and without the workspace's secrets.
+    ///
+    /// # Errors
+    /// Why it could not be started, for the model.
+    pub(in crate::bash) fn start_on_trial(
+        &self,
+        command: &str,
+        cx: &ToolCx,
+        TrialPolicy { mut policy, .. }: TrialPolicy,
+        overlays: Vec<Overlay>,
+    ) -> Result<Process, String> {
+        refuse_if_led_away(cx)?;
+        let BuiltSandbox::Walls(walls) = self.init_sandbox() else {
+            return Err(
+                "the command was not run: it needs a trial run, and there is no sandbox".into()
+            );
+        };
+        policy.writable.retain(|path| overlays.iter().any(|over| path.starts_with(&over.at)));
+        let policy = Policy { overlays, traceparent: cx.traceparent.clone(), ..policy };
+        self.start_readily(walls, command, cx, &policy)
+    }
+}

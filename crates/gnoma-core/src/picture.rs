@@ -41,15 +41,7 @@ impl Image {
     pub fn detected_type(&self) -> Option<&'static str> {
         let end = self.base64.len().min(HEAD_CHARACTERS) / 4 * 4;
         let bytes = STANDARD.decode(self.base64.get(..end)?).ok()?;
-        if bytes.starts_with(b"\xff\xd8\xff") {
-            Some("image/jpeg")
-        } else if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") {
-            Some("image/gif")
-        } else if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
-            Some("image/webp")
-        } else {
-            png_size(&bytes).map(|_| "image/png")
-        }
+        image_type(&bytes).filter(|kind| *kind != "image/png" || png_size(&bytes).is_some())
     }
 
     /// Reports whether the file's text is base64, and not empty.
@@ -62,6 +54,23 @@ impl Image {
             && self.base64.len().is_multiple_of(4)
             && padding <= 2
             && digits.bytes().all(is_digit)
+    }
+}
+
+/// Returns the media type of a picture that begins with these bytes, of those that models read; `None` for anything
+/// else.
+#[must_use]
+pub fn image_type(head: &[u8]) -> Option<&'static str> {
+    if head.starts_with(b"\x89PNG\r\n\x1a\n") {
+        Some("image/png")
+    } else if head.starts_with(b"\xff\xd8\xff") {
+        Some("image/jpeg")
+    } else if head.starts_with(b"GIF87a") || head.starts_with(b"GIF89a") {
+        Some("image/gif")
+    } else if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
+        Some("image/webp")
+    } else {
+        None
     }
 }
 

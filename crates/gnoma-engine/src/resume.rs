@@ -42,6 +42,7 @@ struct StoredNotes {
     rounds: u32,
     usage: Usage,
     micro_usd: u64,
+    session_micro_usd: u64,
     /// When the last answer came, and why it ended, if it calls nothing.
     answered: Option<(i64, StopReason)>,
 }
@@ -63,12 +64,13 @@ impl StoredNotes {
             }
             Record::Used(usage) => self.usage += *usage,
             Record::Paid { arm, micro_usd } => {
-                self.micro_usd += micro_usd;
+                self.micro_usd = self.micro_usd.saturating_add(*micro_usd);
+                self.session_micro_usd = self.session_micro_usd.saturating_add(*micro_usd);
                 let cost = Event::Cost {
                     arm: arm.clone(),
                     call_micro_usd: Some(*micro_usd),
                     turn_micro_usd: self.micro_usd,
-                    session_micro_usd: self.micro_usd,
+                    session_micro_usd: self.session_micro_usd,
                     estimated: false,
                 };
                 self.push_note(messages, at_ms, cost);
@@ -83,9 +85,10 @@ impl StoredNotes {
     }
 
     fn end_turn(&mut self, messages: usize) {
-        let Self { all, rounds, usage, answered, .. } = std::mem::take(self);
-        self.all = all;
-        let Some((at_ms, stop)) = answered else { return };
+        // A message in the middle of a turn ends none.
+        let Some((at_ms, stop)) = self.answered else { return };
+        let Self { all, rounds, usage, session_micro_usd, .. } = std::mem::take(self);
+        (self.all, self.session_micro_usd) = (all, session_micro_usd);
         let outcome = Outcome::Complete { stop };
         let (undelivered, answer) = (Vec::new(), None);
         let ended = Event::TurnEnded { outcome, rounds, usage, undelivered, answer };

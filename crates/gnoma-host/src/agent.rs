@@ -10,7 +10,7 @@ use gnoma_core::{
 use gnoma_engine::{Arm, Routes, session::Options};
 use gnoma_tools::Agent;
 
-use crate::{HostError, Notices, Project, Result, extensions};
+use crate::{HostError, Notices, Project, Result, extensions, unused_settings::MCP};
 
 /// The agent as which the person's session works, if it does.
 ///
@@ -27,9 +27,6 @@ pub(crate) fn selected_agent(project: &Project) -> Result<Option<Agent>> {
     let agent = all.swap_remove(at);
     agent.refusal.clone().map_or(Ok(Some(agent)), |why| Err(HostError::usage(why)))
 }
-
-/// The beginning of the names of MCP servers' tools, which come later.
-const MCP: &str = "mcp";
 
 /// Has a session work as an agent. Tools of it that are not here are warned of.
 ///

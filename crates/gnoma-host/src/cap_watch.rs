@@ -1,6 +1,6 @@
 //! Watches the spending caps of days and months while a session spends, and says so once when one nears.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{Event, ledger::Level, tool::BoxFuture};
 use gnoma_router::pool::describe_level;
@@ -17,6 +17,8 @@ const NEAR_PERCENT: [u64; 2] = [95, 80];
 const LOOK_EVERY_MS: i64 = 10_000;
 /// Most caps and periods whose use is remembered.
 const MAX_KNOWN: usize = 64;
+/// Longest time that a look at the ledger takes.
+const LOOK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reads the levels of caps at a time in milliseconds since 1970.
 pub(crate) type LevelReader = Box<dyn Fn(i64) -> BoxFuture<'static, Vec<Level>> + Send + Sync>;
@@ -71,7 +73,7 @@ async fn look_at_caps(
     now_ms: i64,
     levels: BoxFuture<'static, Vec<Level>>,
 ) {
-    let levels = levels.await;
+    let Ok(levels) = tokio::time::timeout(LOOK_PATIENCE, levels).await else { return };
     let near = project.shared.with_known_use(|known| find_near(known, levels, spent));
     for level in near {
         let text = describe_level(&level, now_ms, clock::local_time_zone);

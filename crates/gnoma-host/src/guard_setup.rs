@@ -32,7 +32,7 @@ use gnoma_sandbox::{ReadScope, SCRUBBED, Strength, Support, launcher};
 use gnoma_tools::Trials;
 
 use crate::{
-    Folders as _, HostError, Result, address_secrets,
+    Folders as _, HostError, Project, Result, address_secrets,
     places::{Places, resolve_path},
     project_settings::GuardSettings,
     readable_places,
@@ -52,16 +52,14 @@ pub fn to_privacy(settings: settings::Privacy) -> Privacy {
     }
 }
 
-/// A firewall that lets no secret pass, whatever the settings allow.
+/// Returns the firewall of a project that lets no secret pass, whatever the settings allow.
 ///
 /// # Errors
 /// The patterns of secrets in the settings cannot be used.
-pub(crate) fn strict_firewall(
-    settings: &GuardSettings,
-    keys: &BTreeMap<String, Secret<String>>,
-    (environment, folder): (&Environment, &Path),
-) -> Result<Firewall> {
-    let search = secret_search(settings, keys, environment, folder)?;
+pub(crate) fn strict_firewall(project: &Project) -> Result<Firewall> {
+    let keys = &project.routing.provider.api_keys;
+    let folder = &*project.spec.folder;
+    let search = secret_search(&project.guard, keys, project.environment(), folder)?;
     Ok(Firewall::new(FirewallOptions {
         scanner: search.scanner,
         policy: Policy::default(),

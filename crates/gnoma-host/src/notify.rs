@@ -73,13 +73,16 @@ impl Notification {
 
     fn question(place: &str, tool: &str, is_inquiry: bool) -> Self {
         let text = if is_inquiry {
-            format!("the model asks you a question in {place}")
+            format!("a question waits for you in {place}")
         } else {
             format!("{} needs your approval in {place}", tool_label(tool))
         };
         Self { kind: "permission_prompt", text, facts: Map::new() }
     }
 }
+
+/// The complaint about notifications that are too many.
+const DROPPED: &str = "too many notifications are on their way, so one was dropped";
 
 /// Sends notifications of one session.
 pub(crate) struct NotificationSender {
@@ -99,9 +102,12 @@ impl NotificationSender {
         if notify.command.is_none() && !has_topic {
             return None;
         }
-        let keys = &project.routing.provider.api_keys;
-        let places = (project.environment(), &*project.spec.folder);
-        let firewall = guard_setup::strict_firewall(&project.guard, keys, places).ok()?;
+        let firewall = guard_setup::strict_firewall(project);
+        let firewall = firewall
+            .map_err(|error| {
+                project.notices.warning(format_args!("no notifications are sent: {error}"));
+            })
+            .ok()?;
         Some(Arc::new(Self {
             project: Arc::clone(project),
             session: session.clone(),
@@ -116,7 +122,7 @@ impl NotificationSender {
         let sender = Arc::clone(self);
         let work = async move { sender.deliver(notification).await };
         if !self.project.shared.run_in_background(work) {
-            self.report_once("too many notifications are on their way, so one was dropped");
+            self.report_once(DROPPED);
         }
     }
 
@@ -219,14 +225,15 @@ impl SessionNotifier {
                 let took_ms = project.now_ms().saturating_sub(self.began_ms);
                 let took = Duration::from_millis(u64::try_from(took_ms).unwrap_or_default());
                 if took >= after && !matches!(outcome, Outcome::Cancelled) {
-                    let place = self.place();
+                    let place = self.folder_name();
                     self.sender.send(Notification::turn_ended(&place, outcome, took));
                 }
             }
             Event::PermissionAsked { call, inquiry, .. }
                 if self.questions.len() < MAX_QUESTIONS =>
             {
-                let question = Notification::question(&self.place(), &call.name, inquiry.is_some());
+                let question =
+                    Notification::question(&self.folder_name(), &call.name, inquiry.is_some());
                 let (open, decided) = oneshot::channel();
                 self.questions.insert(call.id.clone(), open);
                 let sender = Arc::clone(&self.sender);
@@ -235,7 +242,9 @@ impl SessionNotifier {
                         sender.deliver(question).await;
                     }
                 };
-                self.sender.project.shared.run_in_background(work);
+                if !self.sender.project.shared.run_in_background(work) {
+                    self.sender.report_once(DROPPED);
+                }
             }
             Event::PermissionDecided { call, .. } => {
                 self.questions.remove(call);
@@ -245,7 +254,7 @@ impl SessionNotifier {
     }
 
     /// Returns the name of the session's folder.
-    fn place(&self) -> String {
+    fn folder_name(&self) -> String {
         let folder = &self.sender.project.spec.folder;
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         name.unwrap_or_else(|| folder.display().to_string())

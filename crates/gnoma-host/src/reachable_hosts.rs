@@ -23,7 +23,7 @@ pub struct ReachableHost {
 pub fn list_hosts(project: &Project, otel: &Otel) -> Vec<ReachableHost> {
     let mut hosts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut add = |url: &str, what: String| {
-        let uses = hosts.entry(host_of(url)).or_default();
+        let uses = hosts.entry(telemetry::host_of(url)).or_default();
         if !uses.contains(&what) {
             uses.push(what);
         }
@@ -56,6 +56,9 @@ pub fn list_hosts(project: &Project, otel: &Otel) -> Vec<ReachableHost> {
             add(&hook.command, format!("hook `{}`", hook.name));
         }
     }
+    if let Some(url) = &project.personal.notify.ntfy {
+        add(url, "notifications".to_owned());
+    }
     if !project.is_incognito() {
         let collectors = telemetry::export_hosts(otel, project.environment());
         for host in collectors.unwrap_or_default() {
@@ -63,14 +66,6 @@ pub fn list_hosts(project: &Project, otel: &Otel) -> Vec<ReachableHost> {
         }
     }
     hosts.into_iter().map(|(host, uses)| ReachableHost { host, uses }).collect()
-}
-
-/// Returns scheme, host and port of an address.
-fn host_of(url: &str) -> String {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    format!("{scheme}://{host}")
 }
 
 #[cfg(test)]
@@ -84,7 +79,7 @@ mod tests {
             ("http://127.0.0.1:11434", "http://127.0.0.1:11434"),
             ("https://host.example?token=x", "https://host.example"),
         ] {
-            assert_eq!(host_of(url), host);
+            assert_eq!(telemetry::host_of(url), host);
         }
     }
 }

@@ -177,8 +177,9 @@ impl ProcessResources {
 
     /// Waits for the work in the background, for a few seconds.
     pub(crate) async fn finish_background(&self) {
-        let background = std::mem::take(&mut *self.0.background.lock());
-        let _late = timeout(BACKGROUND_PATIENCE, background.join_all()).await;
+        let mut background = std::mem::take(&mut *self.0.background.lock());
+        let ended = async { while background.join_next().await.is_some() {} };
+        let _late = timeout(BACKGROUND_PATIENCE, ended).await;
     }
 
     /// The editor that all sessions of the process are seen in.

@@ -33,7 +33,7 @@ const TOOLS: [&str; 18] = [
     "mcp.resource",
 ];
 /// The prefix of the tools of MCP servers, which are not known at the start.
-const MCP: &str = "mcp";
+pub(crate) const MCP: &str = "mcp";
 /// Models on this machine, for rules about secrets.
 const LOCAL: &str = "local";
 /// The events of hooks whose pattern is about tools contain this.

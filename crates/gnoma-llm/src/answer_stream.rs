@@ -162,7 +162,7 @@ impl AnswerReader {
         self.framer.feed(bytes).map_err(|why| errors::unreadable_body(profile, &why, bytes))?;
         loop {
             match self.framer.next_record() {
-                Ok(Some(record)) if is_scalar(&record.data) => (),
+                Ok(Some(record)) if record.event.is_empty() && is_scalar(&record.data) => (),
                 Ok(Some(record)) => {
                     let is_first = !std::mem::replace(&mut self.has_record, true);
                     let foreign = (is_first && !record.whole)

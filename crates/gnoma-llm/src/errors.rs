@@ -307,7 +307,7 @@ pub(crate) fn redirect_error(
             "the server redirects to `{}`; gnoma does not follow redirects",
             quote_text(place)
         ),
-        None => "the server answers as if another address were meant, and names none".to_owned(),
+        None => "the server redirects, but does not say where".to_owned(),
     };
     let (kind, status) = (ErrorKind::WrongServer, Some(status));
     let error = ProviderError { kind, status, ..protocol_error(profile, message) };

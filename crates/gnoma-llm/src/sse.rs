@@ -33,6 +33,8 @@ pub(crate) struct SseDecoder {
     scanned: usize,
     event: Vec<u8>,
     data: Data,
+    /// The number of data lines of the event.
+    data_lines: usize,
     /// The event in `event` and `data` has been given out.
     taken: bool,
 }
@@ -139,14 +141,16 @@ impl SseDecoder {
     /// Reports whether a line begins a record although the one before, which is whole, has no blank line behind it:
     /// some servers send none.
     fn begins_record(&self, start: usize, end: usize) -> bool {
+        if self.data_lines != 1 || data_value(&self.buffer[start..end]).is_none() {
+            return false;
+        }
         let known = self.current_event().data;
         (known.starts_with(b"{") || known == b"null")
-            && memchr(b'\n', known).is_none()
-            && data_value(&self.buffer[start..end]).is_some()
             && serde_json::from_slice::<IgnoredAny>(known).is_ok()
     }
 
     fn data_line(&mut self, start: usize, end: usize) {
+        self.data_lines += 1;
         let line = &self.buffer[start..end];
         match &mut self.data {
             Data::Nothing => self.data = Data::Line { start, end },
@@ -174,6 +178,7 @@ impl SseDecoder {
         if std::mem::take(&mut self.taken) {
             self.event.clear();
             self.data = Data::Nothing;
+            self.data_lines = 0;
         }
     }
 }

@@ -218,7 +218,7 @@ fn add_headers(headers: &mut Vec<Header>, text: &str, warnings: &mut Vec<String>
 #[must_use]
 pub fn host_of(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = host.rsplit('@').next().unwrap_or_default();
     format!("{scheme}://{host}")
 }

@@ -216,9 +216,9 @@ async function refused({ session, error }) {
   while (error.kind === "no_session" && hello && canSteer() && attempts < MAX_ATTEMPTS) {
     await new Promise((done) => setTimeout(done, attempts++ * AGAIN_MS));
     if (session !== current) return;
-    if (!placeOf(session)) await readStored();
-    const where = placeOf(session) ?? folder ?? hello.folder;
     try {
+      if (!placeOf(session)) await readStored();
+      const where = placeOf(session) ?? folder ?? hello.folder;
       const { opened } = await ask(null, { open: { folder: where, start: { stored: { id: session, fork: false } }, interactive: true, detach: "keep" } });
       return show(opened.session);
     } catch (other) {
@@ -243,6 +243,7 @@ function locked(error) {
   hello = null;
   view = null;
   current = null;
+  goOn(false);
   live = [];
   stored.clear();
   stream?.close();

@@ -19,7 +19,7 @@ const MAX_DEVICES: usize = 32;
 /// Most characters of a name.
 const MAX_NAME_CHARS: usize = 40;
 /// Most bytes of the file that are read.
-const MAX_FILE_BYTES: u64 = 4_096;
+const MAX_FILE_BYTES: u64 = 16_384;
 
 /// A device with a link of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) fn devices_file(folder: &Path) -> PathBuf {
 /// Reads the name of a device: at most 40 letters, digits, `-`, `_` and `.`.
 ///
 /// # Errors
-/// It is none, as a sentence.
+/// The name is empty, too long or has another character; the error is a sentence.
 pub(crate) fn parse_name(name: &str) -> Result<String, String> {
     let is_plain = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
     if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || !is_plain {
@@ -64,10 +64,17 @@ pub(crate) fn parse_name(name: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-/// Reads the devices in `folder`. Lines that are none are skipped.
+/// Reads the devices in `folder`; none where the file cannot be read. Lines that are none are skipped.
 pub(crate) fn read_devices(folder: &Path) -> Vec<Device> {
-    let text = bounded_file::read_text(&devices_file(folder), MAX_FILE_BYTES).ok().flatten();
-    text.iter().flat_map(|text| text.lines()).filter_map(Device::from_line).collect()
+    load_devices(folder).unwrap_or_default()
+}
+
+fn load_devices(folder: &Path) -> Result<Vec<Device>, HostError> {
+    let path = devices_file(folder);
+    let text = bounded_file::read_text(&path, MAX_FILE_BYTES).map_err(|error| {
+        HostError::failure(format!("the devices cannot be read at {}: {error}", path.display()))
+    })?;
+    Ok(text.iter().flat_map(|text| text.lines()).filter_map(Device::from_line).collect())
 }
 
 /// Returns the device of a name; a new one is added.
@@ -75,7 +82,7 @@ pub(crate) fn read_devices(folder: &Path) -> Vec<Device> {
 /// # Errors
 /// There are too many, or the file cannot be written.
 pub(crate) fn add_device(folder: &Path, name: &str) -> Result<Device, HostError> {
-    let mut devices = read_devices(folder);
+    let mut devices = load_devices(folder)?;
     if let Some(device) = devices.iter().find(|device| device.name == name) {
         return Ok(device.clone());
     }
@@ -95,7 +102,7 @@ pub(crate) fn add_device(folder: &Path, name: &str) -> Result<Device, HostError>
 /// # Errors
 /// No device has this name, or the file cannot be written.
 pub(crate) fn revoke_device(folder: &Path, name: &str) -> Result<(), HostError> {
-    let devices = read_devices(folder);
+    let devices = load_devices(folder)?;
     let left: Vec<_> = devices.iter().filter(|device| device.name != name).cloned().collect();
     if left.len() == devices.len() {
         let remedy = "`gnoma web --devices` lists those that have";

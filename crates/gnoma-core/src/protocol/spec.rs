@@ -47,9 +47,9 @@ pub struct SessionSpec {
 }
 
 impl SessionSpec {
-    /// Returns whether a schedule opens the session: only those have a budget of their own.
+    /// Returns whether the session has a budget of its own, as runs of scheduled tasks have.
     #[must_use]
-    pub fn is_scheduled(&self) -> bool {
+    pub fn has_own_budget(&self) -> bool {
         self.overrides.budget_micro_usd.is_some()
     }
 }

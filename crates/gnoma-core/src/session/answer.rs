@@ -57,6 +57,12 @@ pub enum PermissionAnswer {
 }
 
 impl PermissionAnswer {
+    /// Reports whether all of what was asked about may happen.
+    #[must_use]
+    pub fn is_approval(&self) -> bool {
+        matches!(self, Self::Allow | Self::Always | Self::Rule { .. })
+    }
+
     /// The answer as one to a question whether something may run: words are a reason to deny, and so is a choice of
     /// nothing.
     #[must_use]

@@ -206,7 +206,7 @@ fn is_program_there(
 
 fn describe_missing_program(command: &str, args: &[String]) -> String {
     let is_command_line = args.is_empty() && command.contains(char::is_whitespace);
-    let advice = if is_command_line { "; its arguments belong into `args`" } else { "" };
+    let advice = if is_command_line { "; put its arguments into `args`" } else { "" };
     format!("the program `{command}` was not found{advice}")
 }
 

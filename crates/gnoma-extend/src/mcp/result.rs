@@ -3,7 +3,10 @@
 use gnoma_core::{Image, ToolOutcome, message::ResultPart, tool::ToolOutput};
 use serde_json::Value;
 
-use super::limits::{MAX_IMAGE_BYTES, MAX_IMAGES, MAX_STORED_TEXT_BYTES, MAX_TEXT_BYTES};
+use super::{
+    limits::{MAX_IMAGE_BYTES, MAX_IMAGES, MAX_STORED_TEXT_BYTES, MAX_TEXT_BYTES},
+    wire::rpc,
+};
 
 /// The kinds of images that every provider takes.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -133,16 +136,12 @@ fn shorten_block(block: &Value) -> String {
     if start.len() < whole.len() { format!("{start}…") } else { whole }
 }
 
-/// The structured content of a result as text. A result that could be read as it was written has that text.
-fn structure_text(structure: &Value) -> String {
-    structure.as_str().map_or_else(|| structure.to_string(), str::to_owned)
-}
-
 /// The outcome of a call.
 pub(super) fn to_outcome(result: &Value, is_stored: bool) -> ToolOutcome {
     let mut parts = ResultParts::new(is_stored);
     let structure = result.get("structuredContent").filter(|value| !value.is_null());
-    let structure = structure.map(structure_text);
+    // A result that could be read as it was written has that text.
+    let structure = structure.map(rpc::value_text);
     match (result.get("content"), structure) {
         // Servers that give structure give it as text, too; those that do not mean this.
         (None | Some(Value::Null), Some(structure)) => parts.push_text(&structure),

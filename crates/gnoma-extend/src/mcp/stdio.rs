@@ -174,6 +174,7 @@ async fn read_lines(
             on_message(message, &shared, &handler, &mut answering);
         }
     }
+    joiner.log_rest(&log);
     shared.mark_ended();
 }
 
@@ -191,8 +192,10 @@ impl MessageJoiner {
     fn push_line(&mut self, line: &str, log: &Stderr) -> Vec<ServerRpcMessage> {
         let messages = rpc::parse_messages(line);
         let is_message = |message: &ServerRpcMessage| *message != ServerRpcMessage::Noise;
-        if messages.iter().any(is_message) {
-            *self = Self::default();
+        // Elements of a message over several lines can look like messages.
+        let may_be_whole = self.text.is_empty() || line.contains("\"jsonrpc\"");
+        if may_be_whole && messages.iter().any(is_message) {
+            self.log_rest(log);
             return messages;
         }
         if self.text.is_empty() && !begins_document(line) {
@@ -212,6 +215,14 @@ impl MessageJoiner {
             log.push_line(&text);
         }
         messages
+    }
+
+    /// Adds the lines of a message that stays incomplete to `log`.
+    fn log_rest(&mut self, log: &Stderr) {
+        let rest = std::mem::take(self).text;
+        if !rest.is_empty() {
+            log.push_line(&rest);
+        }
     }
 }
 
@@ -302,15 +313,15 @@ mod tests {
 
     #[test]
     fn a_message_over_several_lines_is_read_and_other_lines_are_a_log() {
-        let message = json!({"jsonrpc": "2.0", "id": 7, "result": {"a": ["}", {"b": "\\\"{"}]}});
+        let message = json!({"jsonrpc": "2.0", "id": 7, "result": {"a": ["}", {"b": "\\\"{"}], "c": [{"id": 7, "result": 1}, {"method": "GET"}]}});
         let whole = ServerRpcMessage::Response(7, Ok(message["result"].clone()));
         let pretty = serde_json::to_string_pretty(&message).unwrap();
         for (text, logged) in [
             (pretty.clone(), ""),
             (format!("Starting\n{pretty}"), "Starting\n"),
             (format!("{{ not json\n{pretty}\nbye"), "{ not json\nbye\n"),
-            (format!("{{\nlog\n{message}"), ""),
-            (format!("[\n{message}"), ""),
+            (format!("{{\nlog\n{message}"), "{\nlog\n"),
+            (format!("[\n{message}"), "[\n"),
         ] {
             let (log, mut joiner) = (Stderr::default(), MessageJoiner::default());
             let messages: Vec<_> =

@@ -14,13 +14,14 @@ use super::{
 /// Most steps that take the place of one.
 const MAX_PARTS: usize = 20;
 /// First words of lines that do not stand alone in a shell: what they do is gone in the next step.
-const DEPENDENT_WORDS: [&str; 22] = [
+const DEPENDENT_WORDS: [&str; 31] = [
     "cd", "pushd", "popd", "export", "unset", "set", "shopt", "source", ".", "alias", "trap", "if",
-    "then", "else", "fi", "for", "while", "until", "case", "esac", "done", "function",
+    "then", "else", "fi", "for", "while", "until", "case", "esac", "done", "function", "elif",
+    "do", "eval", "exec", "exit", "umask", "ulimit", "declare", "readonly",
 ];
 
-/// Returns the commands by which the person, or a model for them, went on in the turns behind a step that failed. Of the
-/// first turn that ended well and ran any; turns of other steps do not count.
+/// Returns the commands by which the person, or a model for them, went on in the turns behind a step that failed. They
+/// are those of the first such turn that has any; calls of turns that did not end well do not count.
 #[must_use]
 pub fn commands_run_instead(
     turns: &[PastTurn],
@@ -175,8 +176,14 @@ mod tests {
         for title in ["A", "none"] {
             assert_eq!(propose_repair("t", TASK, title, &[], &[]), None);
         }
-        for script in ["cd x\nmake", "a=1\necho $a", "cat <<E\nx\nE", "make \\\n  all", "ls 'a\nb'"]
-        {
+        for script in [
+            "cd x\nmake",
+            "a=1\necho $a",
+            "cat <<E\nx\nE",
+            "make \\\n  all",
+            "ls 'a\nb'",
+            "umask 077\nmake",
+        ] {
             let task = format!("## B\n```sh\n{script}\n```\n");
             assert_eq!(propose_repair("t", &task, "B", &[], &[]), None, "{script}");
         }

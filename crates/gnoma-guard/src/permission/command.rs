@@ -192,7 +192,7 @@ impl<'a> Judgement<'a> {
                 Opinion::deny(format!("mode {}: {why}", self.mode))
             }
             _ if self.confirmed && !may_be_denied => Opinion::loudly_allow(why),
-            _ => Opinion::ask(why).into_danger(self.mode),
+            _ => Opinion::ask(why).mark_danger(self.mode),
         }
     }
 
@@ -219,7 +219,7 @@ impl<'a> Judgement<'a> {
                 .merge_stricter(ask_on_match(forbidden, by)),
         };
         let is_danger = command.risk >= Risk::High || effects.iter().any(CommandEffect::is_danger);
-        let opinion = if is_danger { opinion.into_danger(self.mode) } else { opinion };
+        let opinion = if is_danger { opinion.mark_danger(self.mode) } else { opinion };
         JudgedPart { opinion, effects }
     }
 

@@ -152,7 +152,7 @@ impl<'a> Judgement<'a> {
             Decision::Allow | Decision::Ask => {
                 Opinion::ask(format!("mode {}: it {}", self.mode, worry.what))
                     .with_always(always)
-                    .into_danger(self.mode)
+                    .mark_danger(self.mode)
             }
         }
     }
@@ -178,7 +178,7 @@ impl<'a> Judgement<'a> {
             return Some(Opinion::loudly_allow(&format!("{who} {}", worry.what)));
         }
         let question = format!("{who} {}, which always needs approval", worry.what);
-        Some(Opinion::ask(question).into_danger(self.mode))
+        Some(Opinion::ask(question).mark_danger(self.mode))
     }
 
     /// Returns how surely a rule denies the touch, and which rule. `tools` are the names that the touch goes by.

@@ -51,9 +51,8 @@ impl Opinion {
         Self { decision, reason, always: None, can_be_tried: false, dangers: Vec::new() }
     }
 
-    /// The same, where the question is about a danger: something is lost, something leaves the machine, or something
-    /// is not what it seems.
-    pub(crate) fn into_danger(mut self, mode: PermissionMode) -> Self {
+    /// Marks a question as one about a danger: something is lost, leaves the machine, or is not what it seems.
+    pub(crate) fn mark_danger(mut self, mode: PermissionMode) -> Self {
         if self.decision == Decision::Ask {
             let prefix = format!("mode {mode}: ");
             let words = self.reason.strip_prefix(&prefix).unwrap_or(&self.reason);

@@ -55,7 +55,7 @@ impl Judgement<'_> {
             (Decision::Allow, PermissionMode::Bypass) | (Decision::Deny, _) => by_mode,
             _ => Opinion::ask(format!("mode {}: {why}", self.mode))
                 .with_always(always)
-                .into_danger(self.mode),
+                .mark_danger(self.mode),
         }
     }
 }

@@ -35,11 +35,7 @@ pub fn collect_files(project: &Project, doctor: &str, terminal: &str) -> Result<
         ("configuration.toml", describe_settings(&project.values)),
         ("debug.log", log.as_deref().map_or_else(no_log, mask::reduce_log)),
     ];
-    let firewall = {
-        let keys = &project.routing.provider.api_keys;
-        let places = (project.environment(), &*project.spec.folder);
-        guard_setup::strict_firewall(&project.guard, keys, places)?
-    };
+    let firewall = guard_setup::strict_firewall(project)?;
     let home = project.environment().home();
     let clean = |text: String| {
         let text = mask::mask_addresses(&firewall.redact_text(&text));

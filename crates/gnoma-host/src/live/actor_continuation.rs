@@ -48,7 +48,9 @@ impl Actor {
     /// Continues the turn when limits reset, unless another one begins before.
     fn continue_at_reset(&mut self) {
         if self.work.len() >= MAX_WORK {
-            return self.notices.warning("too much goes on to continue the turn later; retry");
+            return self
+                .notices
+                .warning("the turn is not continued: too much work of this session is under way");
         }
         let (cancel, cancelled) = oneshot::channel::<()>();
         self.continuation.waiting = Some(cancel);
@@ -75,8 +77,9 @@ impl Actor {
             let live = shared.upgrade().and_then(|shared| shared.find_session(&id).ok());
             if let Some(live) = live.filter(|_| is_reset && is_own) {
                 let content = vec![Content::from_text(CONTINUE_MESSAGE)];
-                // A session that ends now is continued by nobody.
-                let _ended = live.ask(Request::Send { content }).await;
+                if let Err(error) = live.ask(Request::Send { content }).await {
+                    notices.warning(format_args!("the turn is not continued: {}", error.cause));
+                }
             }
         }));
     }

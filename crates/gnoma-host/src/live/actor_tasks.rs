@@ -28,9 +28,9 @@ impl Actor {
     pub(super) fn follow_order(&mut self, order: Option<TaskOrder>) {
         // The engine's own mode: the log may not have told of it yet.
         let mode = self.kept.lock().rights.as_ref().map(Rights::mode);
-        let (is_interactive, is_scheduled) = {
+        let (is_interactive, has_own_budget) = {
             let kept = self.kept.lock();
-            (kept.spec.interactive, kept.spec.is_scheduled())
+            (kept.spec.interactive, kept.spec.has_own_budget())
         };
         let known = match &self.engine {
             Engine::Open(opened) => (opened.models)(),
@@ -81,7 +81,7 @@ impl Actor {
                 if known.len() == 1 {
                     choices.retain(|choice| choice != STRONGER);
                 }
-                let is_attended = is_interactive && !is_scheduled;
+                let is_attended = is_interactive && !has_own_budget;
                 let asked = link.ask_question(question.clone(), choices, is_attended);
                 if asked.is_some() {
                     let _gone = self.send_command(Command::Notify { text: question });

@@ -94,7 +94,9 @@ impl TurnContinuation {
 /// Returns whether a turn ended because no model could be called before its limit resets.
 fn is_at_limit(outcome: &Outcome) -> bool {
     let Outcome::Failed { error, .. } = outcome else { return false };
-    matches!(error.kind, ErrorKind::RateLimited | ErrorKind::Quota)
+    // A limit of gnoma's own that names no time never resets for this call.
+    let resets = error.retry_after.is_some() || error.provider != gnoma_engine::routing::OWN;
+    resets && matches!(error.kind, ErrorKind::RateLimited | ErrorKind::Quota)
 }
 
 #[cfg(test)]

@@ -281,7 +281,11 @@ async fn continue_turn(
             return Err(unexpected_reply());
         };
         match status.state {
-            SessionState::Idle | SessionState::Closed if status.questions == 0 => {
+            // A question at rest is the offer to continue again, which nobody sees here.
+            SessionState::Idle if status.questions > 0 => {
+                return Ok("the turn was continued and ended at a limit again".to_owned());
+            }
+            SessionState::Idle | SessionState::Closed => {
                 return Ok("the turn was continued, and its session rests".to_owned());
             }
             _ => sleep(MIN_WAIT).await,

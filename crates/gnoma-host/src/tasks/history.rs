@@ -15,7 +15,7 @@ use crate::{Folders as _, Project, clock};
 /// The folder within the state folder for records of runs.
 const RUNS: &str = "tasks";
 /// Runs that fail at the same step before that is said.
-const REPEATED_FAILURES: usize = 3;
+pub(super) const REPEATED_FAILURES: usize = 3;
 /// Runs that are listed.
 const MAX_LISTED_RUNS: usize = 10;
 

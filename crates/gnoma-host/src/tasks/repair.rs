@@ -8,7 +8,7 @@ use gnoma_extend::tasks::{RunRecord, commands_run_instead, digest_message, propo
 use super::{
     catalog::Tasks,
     draft::DraftedTask,
-    history::{repeated_failure, run_store},
+    history::{REPEATED_FAILURES, repeated_failure, run_store},
     past_log::read_history,
 };
 use crate::{HostError, Project, Result};
@@ -27,18 +27,21 @@ pub async fn draft_repair(project: &Project, name: &str) -> Result<DraftedTask> 
     let runs = run_store(project).map(|store| store.runs(Some(name))).unwrap_or_default();
     let edit = || Some(format!("`gnoma task edit {name}` opens it in your editor"));
     let (number, title, _) = repeated_failure(&runs).ok_or_else(|| {
-        let cause = format!("the last three runs of {name} did not fail at the same step");
+        let cause =
+            format!("the last {REPEATED_FAILURES} runs of {name} did not fail at the same step");
         HostError { remedy: edit(), ..HostError::usage(cause) }
     })?;
     let before = fs::read_to_string(&file.path)
         .map_err(|error| HostError::failure(format!("cannot read the task {name}: {error}")))?;
     let history = read_history(project).await?;
     let turns_of = |run: &RunRecord| history.iter().find(|it| it.id == run.session);
-    let instead = runs.iter().take(3).find_map(|run| {
+    let instead = runs.iter().take(REPEATED_FAILURES).find_map(|run| {
         let is_of_step = |digest: &str| run.messages.iter().any(|(_, known)| known == digest);
         let commands = commands_run_instead(&turns_of(run)?.turns, |turn| {
             is_of_step(&digest_message(&project.firewall.redact_text(&turn.message)))
         });
+        let redact = |command: &String| project.firewall.redact_text(command).into_owned();
+        let commands: Vec<String> = commands.iter().map(redact).collect();
         (!commands.is_empty()).then_some((commands, run.arguments.clone()))
     });
     let (instead, values) = instead.unwrap_or_default();

@@ -10,7 +10,6 @@ use gnoma_core::{
     sync::Mutex,
 };
 use gnoma_extend::mcp;
-use gnoma_guard::firewall::Firewall;
 use gnoma_otel::{
     Attribute, AttributeValue, Instrument, LogSeverity, Span, SpanContext, SpanEvent, SpanId,
     SpanKind,
@@ -67,7 +66,8 @@ impl SessionTrace {
     /// Begins the spans of a session, if its project sends telemetry. Must be called within a runtime.
     pub(crate) fn open(project: &Arc<Project>, session: TracedSession) -> Option<Self> {
         let telemetry = Arc::clone(project.telemetry.as_ref()?);
-        let redaction = Redaction([Arc::clone(&project.firewall), strict_firewall(project)?]);
+        let strict = Arc::new(guard_setup::strict_firewall(project).ok()?);
+        let redaction = Redaction([Arc::clone(&project.firewall), strict]);
         let remote = match &session.parent {
             Some((parent, child)) => {
                 telemetry.spans_of(parent.as_str())?.lock().call_or_above(&child.call)
@@ -459,11 +459,4 @@ impl Drop for SessionTrace {
         let now_ms = self.project.now_ms();
         self.close_turn(now_ms);
     }
-}
-
-/// The firewall that lets no secret pass, whatever the settings allow.
-fn strict_firewall(project: &Project) -> Option<Arc<Firewall>> {
-    let keys = &project.routing.provider.api_keys;
-    let places = (project.environment(), &*project.spec.folder);
-    guard_setup::strict_firewall(&project.guard, keys, places).ok().map(Arc::new)
 }

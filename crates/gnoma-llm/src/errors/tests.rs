@@ -539,7 +539,7 @@ fn a_redirect_says_which_address_to_set() {
     assert!(moved.contains("to `http://y/v1`"), "{moved}");
     assert!(!hint(Some("/elsewhere")).contains("log in"));
     let nowhere = redirect_error(&profile, 303, None);
-    assert!(nowhere.message.contains("and names none"), "{nowhere:?}");
+    assert!(nowhere.message.contains("does not say where"), "{nowhere:?}");
     let back = redirect_error(&profile, 307, Some("http://x/v1/chat/completions")).hint.unwrap();
     assert!(back.starts_with("The server sends each request back to its own address"), "{back}");
 }

@@ -82,6 +82,9 @@ pub(super) enum FormMatch {
     Calls(usize, Vec<TextCall>),
 }
 
+/// Most tokens of a template before a call.
+const MAX_TOKENS: usize = 16;
+
 /// A text that may start with calls.
 #[derive(Clone, Copy)]
 pub(super) struct CallText<'a> {
@@ -100,7 +103,7 @@ impl Offer {
     /// and are a result that a small model invents.
     pub(super) fn match_to_end(&self, candidate: CallText<'_>) -> FormMatch {
         let ended = candidate.ended;
-        let mut calls = Vec::new();
+        let (mut calls, mut tokens) = (Vec::new(), 0);
         let mut next = candidate;
         let (mut is_meant, mut is_apart) = (candidate.opens_answer, false);
         loop {
@@ -108,6 +111,10 @@ impl Offer {
                 FormMatch::Calls(length, found) => {
                     is_meant &= is_marked(next.text);
                     let is_token = found.is_empty();
+                    tokens += usize::from(is_token && calls.is_empty());
+                    if tokens > MAX_TOKENS {
+                        return FormMatch::Text;
+                    }
                     calls.extend(found);
                     let behind = next.text.get(length..).unwrap_or_default();
                     let is_call = !calls.is_empty();
@@ -174,7 +181,8 @@ impl Offer {
     /// A head that names the tool, and the arguments as an object.
     fn match_named(&self, text: &str, mark: &str, ended: bool) -> FormMatch {
         let body = strip_mark(text, mark);
-        let Some(start) = body.find('{') else {
+        let start = body.bytes().take(MAX_HEAD_BYTES + 1).position(|byte| byte == b'{');
+        let Some(start) = start else {
             return open_if(body.len() <= MAX_HEAD_BYTES);
         };
         let (head, value) = body.split_at(start);

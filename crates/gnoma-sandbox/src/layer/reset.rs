@@ -8,8 +8,8 @@ use std::{
 
 use super::{files, stamp::FileTime};
 
-/// Most deletions of a folder that are counted.
-const MAX_DELETIONS: usize = 10_000;
+/// Most entries of a folder that are looked at.
+const MAX_ENTRIES: usize = 10_000;
 
 /// Takes away all below `upper` but what stays. `lower` is the real folder it lies over.
 pub(super) fn reset_upper(
@@ -61,8 +61,16 @@ pub(super) fn remove_entry(path: &Path) -> io::Result<()> {
 /// Counts what is deleted at a path of a layer and below it.
 ///
 /// # Errors
-/// Something new is there, there are more than [`MAX_DELETIONS`], or a folder cannot be read.
+/// Something new is there, there are more than [`MAX_ENTRIES`] entries, or a folder cannot be read.
 pub(super) fn count_deletions(path: &Path) -> io::Result<usize> {
+    count_below(path, &mut 0)
+}
+
+fn count_below(path: &Path, seen: &mut usize) -> io::Result<usize> {
+    *seen += 1;
+    if *seen > MAX_ENTRIES {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     let (parent, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     let folder = files::open_root_folder(parent)?;
     let stamp = files::stat_entry(&folder, name)?.ok_or(io::ErrorKind::NotFound)?;
@@ -73,11 +81,9 @@ pub(super) fn count_deletions(path: &Path) -> io::Result<usize> {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     let mut deletions = usize::from(files::is_opaque(&folder, name));
+    drop(folder);
     for entry in fs::read_dir(path)? {
-        deletions += count_deletions(&entry?.path())?;
-        if deletions > MAX_DELETIONS {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
+        deletions += count_below(&entry?.path(), seen)?;
     }
     Ok(deletions)
 }

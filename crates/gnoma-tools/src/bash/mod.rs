@@ -250,11 +250,11 @@ impl ShellTools {
             halt => {
                 process.terminate(|text| transcript.push(text)).await;
                 let mut text = Capture::truncate_text(transcript.take_text());
-                add_line(&mut text, &strays.settle(&command, &call, &cx).await);
+                add_line(&mut text, &strays.resolve_new_names(&command, &call, &cx).await);
                 return stopped_outcome(&halt, command, limit, text);
             }
         };
-        let left = strays.settle(&command, &call, &cx).await;
+        let left = strays.resolve_new_names(&command, &call, &cx).await;
         if process.is_open() {
             let room = self.shell.session_room(&cx);
             add_line(&mut output, &self.leave_running(&command, process, room, &cx.roots));

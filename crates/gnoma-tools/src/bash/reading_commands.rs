@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gnoma_core::{CallId, ToolCx, session::PermissionAnswer, tool::Question};
+use gnoma_core::{CallId, ToolCx, tool::Question};
 
 use super::names::display_path;
 
@@ -58,18 +58,13 @@ impl ReadingRuns {
             if named.len() == 1 { "holds" } else { "hold" },
         );
         let question = Question { dangers: vec![text.clone()], text, ..Question::default() };
-        match cx.ask_user(call, question).await {
-            PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
-                cx.grant.paths.extend(named);
-                true
-            }
-            PermissionAnswer::Deny { .. }
-            | PermissionAnswer::Part { .. }
-            | PermissionAnswer::Text { .. } => {
-                self.refused = named;
-                false
-            }
+        let is_approved = cx.ask_user(call, question).await.is_approval();
+        if is_approved {
+            cx.grant.paths.extend(named);
+        } else {
+            self.refused = named;
         }
+        is_approved
     }
 
     /// Returns the note for the model about files that were left out.

@@ -10,7 +10,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use gnoma_core::{CallId, ToolCx, session::PermissionAnswer, tool::Question};
+use gnoma_core::{CallId, ToolCx, tool::Question};
 use gnoma_sandbox::Policy;
 
 use super::{
@@ -21,10 +21,10 @@ use super::{
 /// Sends git to another repository's configuration, which can name programs to run. Nobody needs it.
 const STRAYS: [&str; 1] = [".git/commondir"];
 /// The end of the name under which an entry is kept that nobody approved.
-const HELD: &str = "held";
+const HELD_SUFFIX: &str = "held";
 /// The rights that a folder's owner needs to rename an entry.
 const OWNERS_RIGHTS: u32 = 0o300;
-/// Most entries with one name and a number before this end.
+/// Most numbered names that are tried before one with the time.
 const MAX_HELD: usize = 100;
 
 /// Names that were absent before a command.
@@ -51,9 +51,17 @@ impl StrayFiles {
 
     /// Removes what sends git elsewhere, and has a person decide about other names that have appeared. Those that
     /// nobody approves get another name. Returns the note for the model; empty where nothing has appeared.
-    pub(super) async fn settle(self, command: &str, call: &CallId, cx: &ToolCx) -> String {
-        let removed: Vec<PathBuf> =
-            self.removed.into_iter().filter(|path| fs::remove_file(path).is_ok()).collect();
+    pub(super) async fn resolve_new_names(
+        self,
+        command: &str,
+        call: &CallId,
+        cx: &ToolCx,
+    ) -> String {
+        let removed: Vec<PathBuf> = self
+            .removed
+            .into_iter()
+            .filter(|path| !is_led_away(path, &cx.roots) && fs::remove_file(path).is_ok())
+            .collect();
         let mut notes = Vec::new();
         if !removed.is_empty() {
             let names = describe_paths(&removed, &cx.roots);
@@ -64,11 +72,12 @@ impl StrayFiles {
         if made.is_empty() || may_stay(&made, command, call, cx).await {
             return notes.join("\n");
         }
-        let (moved, left): (Vec<PathBuf>, Vec<PathBuf>) =
-            made.into_iter().partition(|path| move_aside(path).is_ok());
+        let (moved, left): (Vec<PathBuf>, Vec<PathBuf>) = made
+            .into_iter()
+            .partition(|path| !is_led_away(path, &cx.roots) && move_aside(path).is_ok());
         if !moved.is_empty() {
             notes.push(format!(
-                "[renamed to end with `.{HELD}`, because it decides what programs run later and nobody approved it: {}]",
+                "[renamed to end with `.{HELD_SUFFIX}`, because it decides what programs run later and nobody approved it: {}]",
                 describe_paths(&moved, &cx.roots)
             ));
         }
@@ -93,11 +102,18 @@ async fn may_stay(made: &[PathBuf], command: &str, call: &CallId, cx: &ToolCx) -
         describe_paths(made, &cx.roots),
     );
     let question = Question { dangers: vec![text.clone()], text, ..Question::default() };
-    match cx.ask_user(call, question).await {
-        PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => true,
-        PermissionAnswer::Deny { .. }
-        | PermissionAnswer::Part { .. }
-        | PermissionAnswer::Text { .. } => false,
+    cx.ask_user(call, question).await.is_approval()
+}
+
+/// Reports whether the folder of an entry lies elsewhere than its path says: by a link that the command may have made.
+fn is_led_away(path: &Path, roots: &[PathBuf]) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    let folder = path.parent().and_then(real);
+    let root = roots.iter().find(|root| path.starts_with(root));
+    match (folder, root.and_then(|root| real(root))) {
+        (Some(folder), Some(root)) => !folder.starts_with(root),
+        (Some(folder), None) => path.parent() != Some(folder.as_path()),
+        (None, _) => true,
     }
 }
 
@@ -107,12 +123,13 @@ fn move_aside(path: &Path) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let other = (1..=MAX_HELD)
         .map(|number| match number {
-            1 => path.with_file_name(format!("{name}.{HELD}")),
-            _ => path.with_file_name(format!("{name}.{number}.{HELD}")),
+            1 => path.with_file_name(format!("{name}.{HELD_SUFFIX}")),
+            _ => path.with_file_name(format!("{name}.{number}.{HELD_SUFFIX}")),
         })
         .find(|other| other.symlink_metadata().is_err());
     let nanos = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
-    let other = other.unwrap_or_else(|| path.with_file_name(format!("{name}.{}.{HELD}", nanos())));
+    let other =
+        other.unwrap_or_else(|| path.with_file_name(format!("{name}.{}.{HELD_SUFFIX}", nanos())));
     fs::rename(path, &other).or_else(|error| {
         let folder = path.parent().ok_or(error)?;
         let facts = fs::symlink_metadata(folder)?;
@@ -149,6 +166,17 @@ mod tests {
             strays.guarded,
             [of(&root, ".mcp.json"), of(&elsewhere, "repository/.git/modules")]
         );
+    }
+
+    #[test]
+    fn entries_behind_a_link_to_elsewhere_are_left_alone() {
+        let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let roots = [root.path().to_owned()];
+        fs::create_dir(root.path().join("own")).unwrap();
+        std::os::unix::fs::symlink(other.path(), root.path().join(".git")).unwrap();
+        assert!(is_led_away(&root.path().join(".git/hooks"), &roots));
+        assert!(!is_led_away(&root.path().join("own/.vscode"), &roots));
+        assert!(!is_led_away(&root.path().join(".vscode"), &roots));
     }
 
     #[test]

@@ -75,9 +75,9 @@ pub(super) fn replace_file(
         may_be_replaced(target, existing)?;
     }
     let linked = existing.as_ref().filter(|existing| existing.st_nlink > 1);
-    let all_may_change = |file: &&Stat| hard_links::all_may_change(shared, cx, file);
+    let can_change = |file: &&Stat| hard_links::can_change_all_names(shared, cx, file);
     let shared_file = linked
-        .filter(all_may_change)
+        .filter(can_change)
         .and_then(|existing| open_existing(&folder, name, existing, OFlags::RDWR));
     let stopped = || Refusal::Stopped(format!("`{}` was not written", target.name));
     if let Some(file) = shared_file {
@@ -119,7 +119,12 @@ fn write_in_place(mut file: &File, content: &[u8]) -> io::Result<()> {
         file.write_all_at(content, 0)?;
         file.set_len(content.len() as u64)
     };
-    write(content).inspect_err(|_| write(&old).unwrap_or_default())
+    write(content).map_err(|error| match write(&old) {
+        Ok(()) => error,
+        Err(again) => io::Error::other(format!(
+            "{error}; its old content could not be put back ({again}), so it may hold a mix of both"
+        )),
+    })
 }
 
 fn may_be_replaced(target: &Target, existing: &Stat) -> Result<(), Refusal> {

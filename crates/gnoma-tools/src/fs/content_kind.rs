@@ -1,5 +1,7 @@
 //! What a file is, judged by its first bytes and never by its name.
 
+use gnoma_core::picture::image_type;
+
 /// The kind of content that the first bytes of a file show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContentKind {
@@ -34,21 +36,6 @@ pub(super) fn sort_of(head: &[u8]) -> ContentKind {
         ContentKind::Binary
     } else {
         ContentKind::Text
-    }
-}
-
-/// The picture formats that models read.
-fn image_type(head: &[u8]) -> Option<&'static str> {
-    if head.starts_with(b"\x89PNG\r\n\x1a\n") {
-        Some("image/png")
-    } else if head.starts_with(b"\xff\xd8\xff") {
-        Some("image/jpeg")
-    } else if head.starts_with(b"GIF87a") || head.starts_with(b"GIF89a") {
-        Some("image/gif")
-    } else if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
-        Some("image/webp")
-    } else {
-        None
     }
 }
 

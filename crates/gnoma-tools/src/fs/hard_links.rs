@@ -15,10 +15,9 @@ use super::{shared::FileTools, walk::walk_files};
 /// Longest search for the names of one file.
 const MAX_SEARCH: Duration = Duration::from_secs(2);
 
-/// Returns whether a file may change under all its names: they are all known, and names of ordinary files of the
-/// project. The verdict was about one name; another one may be in the cache of a package manager, or be a file that a
+/// Reports whether all names of a file are known and belong to ordinary files of the project. The verdict was about one name; another one may be in the cache of a package manager, or be a file that a
 /// program obeys.
-pub(super) fn all_may_change(shared: &FileTools, cx: &ToolCx, file: &Stat) -> bool {
+pub(super) fn can_change_all_names(shared: &FileTools, cx: &ToolCx, file: &Stat) -> bool {
     let until = Instant::now() + MAX_SEARCH;
     let all = cx.roots.iter().flat_map(|root| walk_files(root));
     let in_time = all.take_while(|_| Instant::now() < until && !cx.stop.is_cancelled());

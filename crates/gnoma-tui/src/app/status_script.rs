@@ -18,7 +18,7 @@ impl State {
     pub(super) fn run_status_script(&mut self) {
         self.window.script.is_stale |= self.window.script.is_on && !self.is_idle();
         let now = self.now;
-        if self.exit.is_leaving || self.status_script_due().is_none_or(|due| due > now) {
+        if self.status_script_due().is_none_or(|due| due > now) {
             return;
         }
         let script = &mut self.window.script;
@@ -29,7 +29,8 @@ impl State {
     /// Returns the time at which the script is to run; `None` if nothing has changed.
     pub(super) fn status_script_due(&self) -> Option<Instant> {
         let script = &self.window.script;
-        let is_wanted = script.is_on && script.is_stale && !script.is_running;
+        let is_leaving = self.exit.is_leaving;
+        let is_wanted = script.is_on && script.is_stale && !script.is_running && !is_leaving;
         (is_wanted && self.session_id().is_some()).then(|| script.next_at.unwrap_or(self.now))
     }
 

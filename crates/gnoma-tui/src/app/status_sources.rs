@@ -41,7 +41,7 @@ impl State {
     /// Looks at the ledger if it is time.
     pub(super) fn read_spending(&mut self) {
         let now = self.now;
-        if self.exit.is_leaving || self.spending_due().is_none_or(|due| due > now) {
+        if self.spending_due().is_none_or(|due| due > now) {
             return;
         }
         let spending = &mut self.window.spending;
@@ -53,7 +53,7 @@ impl State {
     /// Returns the time at which the ledger is to be looked at.
     pub(super) fn spending_due(&self) -> Option<Instant> {
         let spending = &self.window.spending;
-        let is_wanted = spending.is_on && !spending.is_running;
+        let is_wanted = spending.is_on && !spending.is_running && !self.exit.is_leaving;
         is_wanted.then(|| spending.next_at.unwrap_or(self.now))
     }
 

@@ -112,7 +112,7 @@ impl ThemeFile {
     }
 }
 
-/// One colour for each meaning; what is left out is the terminal's own. `Ink::Text` always is.
+/// One colour for each meaning; what is left out is the terminal's own. [`TextRole::Text`] always is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Palette {

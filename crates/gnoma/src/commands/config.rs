@@ -111,10 +111,18 @@ fn plain_value(value: &str) -> String {
     }
 }
 
+/// Reports whether the person's own file can be used, so that what is wrong is elsewhere.
+fn is_own_file_sound(around: &ProcessEnvironment) -> bool {
+    let file = gnoma_config::paths::user_file(&around.environment.config_dir());
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    gnoma_config::load::check_user_file(&text).is_ok()
+}
+
 fn set_value(key: &str, value: &str, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let done = match open_project(args, around) {
         Ok(project) => setting::set_setting(&project, key, value)?,
-        // The file that cannot be used may be repaired by this change.
+        Err(error) if is_own_file_sound(around) => return Err(error.into()),
+        // The person's own file cannot be used, and this change may repair it.
         Err(_) => setting::set_in_file(&around.environment.config_dir(), key, value)
             .map_err(HostError::usage)?,
     };

@@ -148,9 +148,9 @@ async fn describe_models(project: &Project, is_broken: bool, text: &mut String) 
         let default = if is_default { " (default)" } else { "" };
         let model = provider.model.as_deref().filter(|_| is_default);
         let wanted = model.map(|model| (model, "provider.model"));
-        let is_own = project.routing.slm.model.is_some();
-        let setting = if is_own { "slm.model" } else { "router.roles.small" };
-        let wanted = wanted.or(classifier.map(|arm| (&*arm.model, setting)));
+        // A role is checked with the arms.
+        let own = classifier.filter(|_| project.routing.slm.model.is_some());
+        let wanted = wanted.or(own.map(|arm| (&*arm.model, "slm.model")));
         let unlisted = unlisted_arms(project, &name, &state);
         let (holds, note) = match state {
             Answer::Unusable(why) => {

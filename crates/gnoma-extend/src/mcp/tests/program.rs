@@ -184,10 +184,7 @@ async fn a_program_starts_in_its_own_folder() {
     let reach = ServerReach::Process { command, args, env: Default::default() };
     let one = OneServer::new(super::definition(reach), folder.path());
     let why = format!("{:?}", one.connect().await.seen.state);
-    assert!(
-        why.contains("`sh server.sh` was not found; its arguments belong into `args`"),
-        "{why}"
-    );
+    assert!(why.contains("`sh server.sh` was not found; put its arguments into `args`"), "{why}");
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ impl RpcError {
 }
 
 /// Returns a text as it is, and any other value as JSON.
-fn value_text(value: &Value) -> String {
+pub(crate) fn value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct RequestParams {
 }
 
 impl RequestParams {
-    /// Adds the arguments of a call.
+    /// Makes the parameters of a call with these arguments, on one line.
     pub(crate) fn with_arguments(fields: Map<String, Value>, arguments: &RawJson) -> Self {
         // Outside of strings a line break is only white space, and a message of a program is one line.
         let line = arguments.get().replace(['\n', '\r'], " ");

@@ -113,8 +113,7 @@ impl ScheduleStore {
         let path = self.folder.join(LAST_ID);
         private_file::replace(&path, record.id.to_string().as_bytes())
             .map_err(|error| ScheduleStoreError::Io(path, error))?;
-        if let Some(deleted) = self.take_deleted(now_ms)
-            && deleted.is_same_order(&record)
+        if let Some(deleted) = self.take_deleted(&record, now_ms)
             && matches!(deleted.peek_next_run(now_ms), Some(NextRun::Due { .. }))
         {
             (record.progress, record.made_ms) = (deleted.progress, deleted.made_ms);
@@ -123,13 +122,17 @@ impl ScheduleStore {
         Ok(record)
     }
 
-    /// Takes the schedule that was deleted last and whose run was due, unless that is long ago.
-    fn take_deleted(&self, now_ms: i64) -> Option<ScheduleRecord> {
+    /// Takes the schedule of the same order that was deleted last and whose run was due, unless that is long ago.
+    fn take_deleted(&self, order: &ScheduleRecord, now_ms: i64) -> Option<ScheduleRecord> {
         let path = self.folder.join(DELETED);
         let text = bounded_file::read(&path, MAX_BYTES).ok()??;
-        fs::remove_file(path).ok()?;
         let (at_ms, record): (i64, ScheduleRecord) = gnoma_core::json::from_bytes(&text).ok()?;
-        (0..REMAKE_MS).contains(&now_ms.saturating_sub(at_ms)).then_some(record)
+        let is_recent = (0..REMAKE_MS).contains(&now_ms.saturating_sub(at_ms));
+        if is_recent && !record.is_same_order(order) {
+            return None;
+        }
+        fs::remove_file(path).ok()?;
+        is_recent.then_some(record)
     }
 
     /// The highest number that a schedule has had, as far as it was noted.
@@ -171,8 +174,8 @@ impl ScheduleStore {
             && let Ok(text) = serde_json::to_vec(&(now_ms, record))
         {
             let path = self.folder.join(DELETED);
-            private_file::replace(&path, &text)
-                .map_err(|error| ScheduleStoreError::Io(path, error))?;
+            // Without the note, a schedule that is made again waits for its next time.
+            let _unnoted = private_file::replace(&path, &text);
         }
         self.delete_files(id)
     }

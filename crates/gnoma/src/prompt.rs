@@ -95,10 +95,10 @@ fn load_marked_images(text: &str) -> Result<Vec<Content>> {
     marked.filter(|path| path.is_absolute()).map(load_image).collect()
 }
 
-/// A picture that is sent along.
+/// Reads a picture that is sent with a prompt.
 ///
 /// # Errors
-/// It cannot be read, is too large, or is none.
+/// The file cannot be read, is too large, or is no picture.
 pub(crate) fn load_image(path: &Path) -> Result<Content> {
     let shown = path.display();
     let size =

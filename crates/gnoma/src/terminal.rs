@@ -9,7 +9,7 @@ use rustix::termios::{LocalModes, OptionalActions, QueueSelector, tcflush, tcget
 
 use crate::environment::ProcessEnvironment;
 
-/// The terminal, if there is one and somebody looks at it.
+/// Opens the terminal, if standard error is one, so that a person sees questions.
 pub(crate) fn open_terminal(around: &ProcessEnvironment) -> Option<File> {
     if !around.stderr_is_terminal {
         return None;

@@ -19,7 +19,7 @@ pub(super) fn parse_rules(
         Err(RuleFault::Unsayable(why)) => return Err(why.to_owned()),
     };
     let rules = ours.iter().map(|text| Rule::parse(action, text, origin));
-    rules.collect::<Result<_, _>>().map_err(|error| error.why)
+    rules.collect::<Result<_, _>>().map_err(|error| error.fault.to_string())
 }
 
 /// A sentence where a name is none of a tool that gnoma has. Its own ones are in small letters.

@@ -41,6 +41,8 @@ export function reply(asked, { results, words, call }) {
   if (/^long file/.test(asked) && !results) return { pieces: [call("fs_write", { path: "long.py", content: Array.from({ length: 5000 }, (_, i) => `line_${i + 1} = ${i}\n`).join("") }, "call_l")] };
   if (/^two places/.test(asked) && !results) return { pieces: [call("fs_read", { path: "places.txt" }, "call_r")] };
   if (/^two places/.test(asked) && results === 1) return { pieces: [call("fs_write", { path: "places.txt", content: numbered({ 2: "two", 38: "thirty-eight" }) }, "call_w")] };
+  if (/^background/.test(asked) && !results) return { pieces: [call("bash", { command: "sleep 600", background: true }, "call_b")] };
+  if (/^end it/.test(asked) && !results) return { pieces: [call("job", { action: "kill", id: 1 }, "call_k")] };
   if (/^breaks off/.test(asked)) {
     attempts++;
     return attempts === 1 ? { pieces: words("This answer breaks off in the mid"), breaks: true } : { pieces: words("This answer is whole. ") };
@@ -49,6 +51,9 @@ export function reply(asked, { results, words, call }) {
 }
 let attempts = 0;
 
+/** How many of the lines of the long file are shown, once each. */
+const linesIn = (page, where) => page.evaluate((it) => { const all = document.querySelector(it).textContent.match(/line_\d+ = \d+/g) ?? []; return new Set(all).size === all.length ? all.length : -all.length; }, where);
+
 /** Forty lines, some of which are others. */
 const numbered = (others = {}) => Array.from({ length: 40 }, (_, i) => `${others[i + 1] ?? `line ${i + 1}`}\n`).join("");
 
@@ -56,7 +61,7 @@ const TWO_FILES = "--- a/one.txt\n+++ b/one.txt\n@@ -1,2 +1,2 @@\n same\n-old wo
 
 export async function product(given) {
   given.desk.setDefaultTimeout(30000);
-  for (const part of [questionsAndDiffs, conversation, messageBox, lists, shell, programs]) await part(given);
+  for (const part of [questionsAndDiffs, conversation, messageBox, besideIt, firstChoices, lists, shell, programs]) await part(given);
   await given.desk.goto(`${given.base}/#/${given.session}`);
   await given.told(given.desk, given.last);
 }
@@ -117,8 +122,11 @@ async function questionsAndDiffs(given) {
   const more = desk.locator(".question .more");
   await desk.waitForTimeout(100);
   while (await more.count()) await more.last().click({ timeout: 2000 }).catch(() => {});
-  const last = await desk.locator(".question .line.added").last().textContent();
-  say(/line_5000/.test(last) && (await desk.locator(".question .line.added").count()) === 5000, "every line that would be written can be reached before a yes, once", last.trim());
+  const written = await linesIn(desk, ".question");
+  say(written === 5000, "every line that would be written can be reached before a yes, once", String(written));
+  await desk.locator(".question .chunk").last().scrollIntoViewIfNeeded();
+  await desk.locator(".question .line.added", { hasText: "line_5000" }).waitFor();
+  say(true, "what is scrolled to has its numbers and colours", (await desk.locator(".question .line.added").last().textContent()).trim());
   await desk.locator(".question h2").focus();
   await desk.waitForTimeout(800);
   await desk.keyboard.press("r");
@@ -146,8 +154,8 @@ async function questionsAndDiffs(given) {
   await told(desk, "Wrote");
   await desk.click("#open-review");
   await desk.waitForSelector("#review .diff-file");
-  const drawn = await desk.evaluate(async () => { const since = performance.now(); document.querySelector("#review .more").click(); while (document.querySelector("#review .more")) await new Promise(requestAnimationFrame); return [performance.now() - since, document.querySelectorAll("#review .line.added").length]; });
-  say(drawn[1] === 5000, "a diff of 5,000 lines is drawn whole in the review", `${Math.round(drawn[0])} ms, ${drawn[1]} lines`);
+  const drawn = await linesIn(desk, "#review");
+  say(drawn === 5000, "a diff of 5,000 lines is drawn whole in the review", `${drawn} lines`);
   await axe(desk, "1280 light, review");
   await desk.locator('#review .files-tree button[aria-label^="Comment"]').click();
   await desk.locator("#review .comment textarea").fill("Why so long?");
@@ -258,7 +266,8 @@ async function conversation(given) {
   await told(desk, "This answer is whole.");
   await idle(desk);
   say(!(await desk.textContent("#transcript")).includes("in the mid"), "an answer that broke off is not drawn before its repetition");
-  say((await desk.locator("#messages .note", { hasText: "Attempt" }).count()) === 0, "a retry that worked leaves no line");
+  await desk.waitForFunction(() => ![...document.querySelectorAll("#messages .note")].some((it) => it.textContent.includes("Attempt")));
+  say(true, "a retry that worked leaves no line");
 
   await write(desk, "odd names");
   await told(desk, "understood. odd names");
@@ -352,6 +361,82 @@ async function messageBox(given) {
   await desk.unroute("**/api/v1/messages");
 }
 
+/** Commands in the background and runs of tasks have rows that stay; what it all took is drawn. */
+async function besideIt(given) {
+  const { desk, say, told, write, idle, axe } = given;
+  await newSession(given);
+  await desk.selectOption("#mode", "accept_edits");
+  await write(desk, "background");
+  await desk.waitForFunction(() => document.querySelector(".question .yes") || /sleep 600/.test(document.getElementById("elfs").textContent));
+  if (await desk.locator(".question .yes").count()) await desk.locator(".question .yes").click();
+  await idle(desk);
+  const row = desk.locator("#elfs .entry", { hasText: "sleep 600" });
+  await desk.waitForFunction(() => /sleep 600.*running/.test(document.querySelector("#elfs .entry")?.textContent ?? ""));
+  say(true, "a command in the background has a row", await row.textContent());
+  await axe(desk, "1280 light, a command in the background");
+  await row.click();
+  say(await desk.evaluate(() => document.activeElement.closest("details.tool[open]")?.textContent.includes("sleep 600")), "which leads to its call");
+  await desk.reload();
+  await desk.waitForFunction(() => /sleep 600.*running/.test(document.querySelector("#elfs .entry")?.textContent ?? ""));
+  say(true, "and is there after a reload");
+  await write(desk, "end it");
+  await desk.waitForFunction(() => document.querySelector(".question .yes") || /Ended: 1 command/.test(document.getElementById("elfs").textContent));
+  if (await desk.locator(".question .yes").count()) await desk.locator(".question .yes").click();
+  await idle(desk);
+  await desk.waitForFunction(() => /Ended: 1 command/.test(document.getElementById("elfs").textContent));
+  await desk.click("#elfs .ended summary");
+  say(/sleep 600.*Killed/.test(await desk.textContent("#elfs .ended .entry")), "one that has ended stays as a row", await desk.textContent("#elfs .ended .entry"));
+
+  await desk.fill("#say", "/task pair");
+  await desk.keyboard.press("Enter");
+  await desk.waitForFunction(() => /Ended: 1 command, 1 task/.test(document.getElementById("elfs").textContent), null, { timeout: 30000 });
+  await idle(desk);
+  const run = desk.locator("#elfs .ended .entry", { hasText: "Task pair" });
+  if (!(await run.isVisible())) await desk.click("#elfs .ended summary");
+  await run.click();
+  await desk.waitForSelector("#panel .steps li");
+  say((await desk.locator("#panel .steps li").count()) === 2 && /Greet.*done/.test(await desk.textContent("#panel .steps")), "a run of a task stays as a row with its steps", await desk.textContent("#panel .steps"));
+  await axe(desk, "1280 light, a run of a task");
+  await desk.click("#close-panel");
+
+  await desk.click("#facts");
+  await desk.waitForSelector("#panel .bars");
+  const drawn = await desk.locator("#panel .bars").evaluateAll((all) => all.map((it) => [it.previousSibling.textContent, it.querySelectorAll("svg rect").length, Math.max(...[...it.querySelectorAll("rect")].map((bar) => bar.getBoundingClientRect().width))]));
+  say(drawn.length === 2 && drawn.every(([, bars, most]) => bars > 1 && most > 90), "what fills the context and what turns took are drawn", JSON.stringify(drawn));
+  await axe(desk, "1280 light, context and cost");
+  await desk.click("#close-panel");
+  await told(desk, "end it");
+
+  await desk.fill("#say", "/export");
+  await desk.keyboard.press("Enter");
+  await desk.waitForFunction(() => /exported .* to .*\.md/.test(document.getElementById("toasts").textContent));
+  say(readFileSync(/to (\S+\.md)/.exec(await desk.textContent("#toasts"))[1], "utf8").includes("end it"), "a session is exported");
+  const [source, before] = await desk.evaluate(() => [location.hash, document.querySelectorAll("#messages .message.user").length]);
+  await desk.locator("#messages .message.user", { hasText: "end it" }).locator('button:text-is("Fork from here")').click();
+  await desk.waitForFunction((it) => location.hash !== it && document.getElementById("say").value === "end it", source);
+  await told(desk, "background");
+  say(!(await desk.textContent("#messages")).includes("end it") && before > 1, "a copy goes on from before a message");
+  await desk.fill("#say", "");
+}
+
+/** Mode and model are chosen before the first message. */
+async function firstChoices({ desk, base, say, write, idle, axe }) {
+  await desk.goto(`${base}/`);
+  await desk.waitForSelector("#start .welcome");
+  await desk.focus("#say");
+  await desk.waitForFunction(() => document.getElementById("mode").value);
+  await axe(desk, "1280 light, the beginning with choices");
+  await desk.selectOption("#mode", "plan");
+  await desk.click("#model");
+  await desk.locator("#panel .choices button", { hasText: "m1" }).first().click();
+  await desk.waitForFunction(() => !document.getElementById("panel").open && /m1/.test(document.getElementById("model").textContent));
+  say(await desk.evaluate(() => !location.hash), "mode and model are chosen where no session is in view", await desk.textContent("#model"));
+  await write(desk, "chosen before");
+  await desk.waitForFunction(() => location.hash && /chosen before/.test(document.getElementById("messages").textContent));
+  await idle(desk);
+  say((await desk.inputValue("#mode")) === "plan", "and hold from the first message on", await desk.inputValue("#mode"));
+}
+
 async function lists(given) {
   const { desk, say, axe, api, base, phone, told } = given;
   await desk.fill("#words", "better");
@@ -393,6 +478,13 @@ async function lists(given) {
   await phone.click("#open-side");
   await phone.goBack();
   say(await phone.locator("#side").isHidden(), "Back closes the list on a phone");
+  await phone.click("#tab-review");
+  await phone.waitForSelector("#review:not([hidden]) .note");
+  say((await phone.getAttribute("#tab-review", "aria-pressed")) === "true" && (await phone.locator("#tab-talk").isVisible()), "conversation and changes are tabs on a phone");
+  await axe(phone, "390 dark, changes");
+  await phone.click("#tab-talk");
+  await phone.waitForFunction(() => document.getElementById("review").hidden);
+  say((await phone.getAttribute("#tab-talk", "aria-pressed")) === "true", "and lead back");
 }
 
 async function shell(given) {

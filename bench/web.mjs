@@ -8,8 +8,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { product, reply } from "./web-product.mjs";
+import { fastPaint, fastReview, flood } from "./web-speed.mjs";
 
-const { values: o } = parseArgs({ options: { pictures: { type: "boolean" }, turns: { type: "string", default: "2000" }, deltas: { type: "string", default: "20000" }, quick: { type: "boolean" } } });
+const { values: o } = parseArgs({ options: { pictures: { type: "boolean" }, turns: { type: "string", default: "2000" }, deltas: { type: "string", default: "20000" }, quick: { type: "boolean" }, speed: { type: "boolean" } } });
 const browserHome = createRequire(join(resolve(process.env.GNOMA_BROWSER), "x.js"));
 const { chromium } = browserHome("playwright-core");
 const AXE = readFileSync(browserHome.resolve("axe-core/axe.min.js"), "utf8");
@@ -106,6 +107,8 @@ mkdirSync(join(home, ".config/gnoma"), { recursive: true });
 mkdirSync(join(root, "run"), { mode: 0o700 });
 mkdirSync(project);
 writeFileSync(join(project, "slug.py"), OLD);
+mkdirSync(join(home, ".config/gnoma/tasks"), { recursive: true });
+writeFileSync(join(home, ".config/gnoma/tasks/pair.md"), "---\ndescription: Two steps\n---\n\n## Greet\n\n```sh\necho hello\n```\n\n## Say\n\nhear me\n");
 writeFileSync(join(home, ".config/gnoma/config.toml"), `[provider]\ndefault = "test"\nmodel = "m1"\n[provider.endpoints]\ntest = "http://127.0.0.1:${provider.address().port}/v1"\n`);
 const env = { HOME: home, PATH: process.env.PATH, TZ: "UTC", LANG: "C.UTF-8", XDG_RUNTIME_DIR: join(root, "run"), TERM: "xterm-256color" };
 const port = await new Promise((done) => { const it = createServer().listen(0, "127.0.0.1", () => { const { port } = it.address(); it.close(() => done(port)); }); });
@@ -134,7 +137,7 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? 
 const bad = [];
 const outside = new Set();
 async function person(width, colorScheme, link) {
-  const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 800 }, colorScheme, reducedMotion: "reduce", hasTouch: width < 500 });
+  const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 800 }, colorScheme, reducedMotion: "reduce", hasTouch: width < 500, serviceWorkers: process.env.PAGE ? "block" : "allow" });
   if (process.env.PAGE) await context.route(/:\d+\/([a-z-]+\.(js|css|svg|webmanifest))?($|[?#])/, unbuilt);
   const page = await context.newPage();
   page.on("console", (it) => it.type() === "error" && bad.push(it.text()));
@@ -162,37 +165,6 @@ async function axe(page, name) {
   const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"] }));
   say(!violations.length, `axe: ${name}`, violations.map((it) => `${it.id} x${it.nodes.length}: ${it.nodes[0].target}`).join("; "));
 }
-/**
- * Thousands of pieces for pages that show the same session. What counts is how long a page works at a time: how long its
- * frames are also tells what else the machine does.
- */
-async function flood(session, pages) {
-  await write(pages[0], "start over");
-  await idle(pages[0]);
-  for (const page of pages) {
-    await page.evaluate((it) => (location.hash = "#/" + it), session);
-    await told(page, "start over");
-    await page.evaluate(() => { window.__frames = []; let last = performance.now(); const tick = (at) => { window.__frames.push(at - last); last = at; requestAnimationFrame(tick); }; requestAnimationFrame(tick); });
-  }
-  const tracer = await browser.newBrowserCDPSession();
-  const trace = [];
-  tracer.on("Tracing.dataCollected", ({ value }) => trace.push(...value));
-  const ended = new Promise((done) => tracer.once("Tracing.tracingComplete", done));
-  await tracer.send("Tracing.start", { traceConfig: { includedCategories: ["toplevel", "__metadata"] }, transferMode: "ReportEvents" });
-  const since = Date.now();
-  await write(pages[0], "flood");
-  await wait(500);
-  for (const page of pages) await page.waitForFunction(() => document.getElementById("stop").hidden, null, { timeout: 60000 });
-  const ms = Date.now() - since;
-  await tracer.send("Tracing.end");
-  await ended;
-  const mains = trace.filter((it) => it.name === "thread_name" && it.args.name === "CrRendererMain");
-  const work = mains.map((main) => trace.filter((it) => it.pid === main.pid && it.tid === main.tid && it.tdur).reduce((most, it) => Math.max(most, it.tdur / 1000), 0));
-  const frames = await Promise.all(pages.map((page) => page.evaluate(() => Math.max(...window.__frames.slice(2)))));
-  const load = readFileSync("/proc/loadavg", "utf8").split(" ")[0];
-  const shown = (all) => all.map((it) => it.toFixed(0)).join(", ");
-  say(Math.max(...work) <= 50, `${o.deltas} deltas, ${pages.length} pages: the longest work at a time`, `${shown(work)} ms of CPU; the longest frames ${shown(frames)} ms, at a load of ${load}; ${ms} ms in all`);
-}
 /** Takes a picture, small enough to lie in the project. */
 async function picture(page, name) {
   if (!o.pictures) return;
@@ -204,12 +176,25 @@ async function picture(page, name) {
   await page.setViewportSize(usual);
 }
 
-try {
+/** What a person waits for, and nothing else: `--speed`. */
+async function speed() {
+  const desk = await person(1280, "light", links[0]);
+  await desk.waitForSelector("#start button");
+  const given = { desk, browser, base, deltas: o.deltas, api, say, told, write, idle, wait };
+  await fastPaint(given);
+  await fastReview(given);
+  const session = (await api("process/open", { interactive: true, detach: "keep" })).body.opened.session;
+  await desk.goto(`${base}/#/${session}`);
+  await desk.waitForSelector("#start .welcome");
+  await flood(given, session, [desk, await person(390, "dark", links[0]), await person(768, "dark", links[1])]);
+}
+
+async function day() {
   const desk = await person(1280, "light", links[0]);
   await desk.waitForSelector("#start button");
   say(!(await desk.evaluate(() => location.href)).includes(token), "the token is gone from the address");
-  const paint = await desk.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
-  say(paint < 300, "first paint", `${Math.round(paint)} ms`);
+  const given = { desk, browser, base, deltas: o.deltas, api, say, told, write, idle, wait };
+  await fastPaint(given);
   await desk.click("#start button");
   await write(desk, "The slug of “Hello,  World!” has two dashes. Please fix slug.py");
   await desk.waitForSelector(".question");
@@ -278,6 +263,8 @@ try {
   await write(desk, "Let two look at it");
   await desk.waitForFunction(() => document.querySelectorAll("#elfs button").length === 2, null, { timeout: 30000 });
   say(true, "two elfs at work are below their session");
+  await desk.waitForFunction(() => /m1/.test(document.querySelector("#elfs .entry small")?.textContent ?? ""));
+  say(true, "with what they do", await desk.locator("#elfs .entry small").first().textContent());
   await phone.waitForSelector(".question");
   say(/test_slug/.test(await phone.textContent(".question")), "an elf asks, at the phone", await phone.textContent(".question h2"));
   await axe(desk, "1280 light, elfs and a question");
@@ -352,7 +339,7 @@ try {
   say((await api(`sessions/${session}/cancel`, {}, watching)).status === 403, "and its token changes nothing");
 
   const old = await person(1280, "light");
-  await old.route(`${base}/`, async (route) => { const answer = await route.fetch(); await route.fulfill({ response: answer, body: (await answer.text()).replace(/content="[0-9a-f]{12}"/, 'content="000000000000"') }); });
+  await old.route(`${base}/`, async (route) => { const answer = await route.fetch(); await route.fulfill({ response: answer, body: (process.env.PAGE ? readFileSync(join(process.env.PAGE, "index.html"), "utf8") : await answer.text()).replace(/(?<=gnoma-build" content=")[^"]+/, "000000000000") }); });
   await old.goto(links[0]);
   await old.waitForSelector('#banner button:text-is("Reload")');
   say(true, "an old page says reload");
@@ -402,7 +389,7 @@ try {
   }
   say((await desk.textContent("#messages")).includes("has two dashes"), "earlier messages come where one scrolls to them");
 
-  await flood(session, [desk, phone, watcher]);
+  await flood(given, session, [desk, phone, watcher]);
   await phone.close();
   await watcher.close();
 
@@ -441,6 +428,10 @@ try {
   say(listening.length === 1 && /127\.0\.0\.1:|0100007F:/i.test(listening[0]), "it listens on loopback alone", listening[0]?.trim());
   say(!bad.length, "no console errors", [...new Set(bad)].slice(0, 4).join(" | "));
   say(!outside.size, "no request leaves the machine", [...outside].slice(0, 3).join(" "));
+}
+
+try {
+  await (o.speed ? speed() : day());
 } catch (error) {
   say(false, "it ran to its end", error.stack);
   for (const context of browser.contexts()) for (const [place, page] of context.pages().entries()) if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `failed-${browser.contexts().indexOf(context)}-${place}.png`) }).catch(() => {});

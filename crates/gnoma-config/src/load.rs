@@ -288,6 +288,11 @@ impl Loader<'_> {
         standing: impl Fn(&[u8]) -> FileTrust,
     ) -> Option<(Layer, FileTrust)> {
         let content = match paths::read_config_file(&path) {
+            // A link of a project is a stranger's, and without what it leads to there are no settings.
+            Ok(None) if origin != Origin::Project && path.is_symlink() => {
+                let why = "is a link that leads nowhere; restore what it leads to, or remove it";
+                return self.refuse_file(path, why);
+            }
             Ok(content) => content?,
             Err(error) => {
                 return self

@@ -33,6 +33,15 @@ const KEYS: &[(&[&str], &str)] = &[
         "`permission.mode` says what needs approval, `sandbox.mode` how commands are restricted",
     ),
     (&["mcpServers", "mcp"], "write each server under a header `[[mcp_servers]]`"),
+    (
+        &["permission.allow", "permission.ask", "permission.deny"],
+        "write each rule under a header `[[permission.rules]]`: `rule = \"bash(git *)\"`, `action = \"allow\"`",
+    ),
+    (&["hooks.command"], "the program is `exec`"),
+    (
+        &["max_turns", "session.max_turns"],
+        "`--max-turns` limits one run, `tools.max_rounds` every turn",
+    ),
     (&["env"], "set variables in the shell; `${NAME}` in a value reads one"),
 ];
 
@@ -40,9 +49,12 @@ const KEYS: &[(&[&str], &str)] = &[
 pub(crate) const LISTS_KEYS: &str =
     "`gnoma config show` lists those that are set, docs/configuration.md all";
 
-/// Returns a hint on what to write in place of a key of another assistant.
+/// Returns a hint on what to write in place of a key of another assistant. The position of an entry in a list does not
+/// count.
 pub(crate) fn of_key(path: &str) -> Option<&'static str> {
-    KEYS.iter().find(|(keys, _)| keys.contains(&path)).map(|(_, hint)| *hint)
+    let steps: Vec<&str> = path.split('.').filter(|step| step.parse::<usize>().is_err()).collect();
+    let path = steps.join(".");
+    KEYS.iter().find(|(keys, _)| keys.contains(&path.as_str())).map(|(_, hint)| *hint)
 }
 
 /// Returns a hint for a whole file that is in another language.
@@ -67,6 +79,11 @@ pub(crate) fn of_line(text: &str, at: usize) -> Option<&'static str> {
     let before = text.get(..at)?;
     let start = before.rfind('\n').map_or(0, |end| end + 1);
     let line = text.get(start..)?.lines().next()?;
+    if line.contains(is_unseen) {
+        return Some(
+            "the line has a character that is no plain space or cannot be seen: write it again",
+        );
+    }
     if line.contains(['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']) {
         return Some("use straight quotes: \"…\"");
     }
@@ -75,6 +92,12 @@ pub(crate) fn of_line(text: &str, at: usize) -> Option<&'static str> {
     let is_bare =
         value.starts_with(|c: char| c.is_alphabetic() || c == '/' || c == '~' || c == '$');
     is_bare.then_some("put text in quotes: \"…\"")
+}
+
+/// True for what looks like a space, or is not seen at all, and is neither to TOML.
+fn is_unseen(c: char) -> bool {
+    let is_hidden = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
+    is_hidden || !c.is_ascii() && c.is_whitespace()
 }
 
 #[cfg(test)]
@@ -103,6 +126,7 @@ mod tests {
         assert!(of_line(text, 10).is_some_and(|hint| hint.contains("put text in quotes")));
         assert!(of_line(text, 22).is_some_and(|hint| hint.contains("straight quotes")));
         assert_eq!(of_line(text, text.len()), None);
+        assert!(of_line("\u{a0}[tui]\n", 0).is_some_and(|hint| hint.contains("no plain space")));
     }
 
     #[test]

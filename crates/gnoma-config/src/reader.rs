@@ -21,7 +21,10 @@ use crate::{
 };
 
 /// Most known keys that are listed when none is near to the one that was written.
-const MAX_LISTED_KEYS: usize = 12;
+const MAX_LISTED_KEYS: usize = 16;
+/// The sections of what guards a session. A key that was written elsewhere is not taken for one of theirs: whoever
+/// follows such a hint could allow more than was meant.
+const GUARDS: [&str; 3] = ["permission.", "sandbox.", "security."];
 /// The list that may also be a table of programs by name.
 const NAMED_PROGRAMS: &str = "cli_agents";
 
@@ -346,15 +349,16 @@ fn hint_for_unknown(path: &KeyPath) -> Option<String> {
     if let Some(near) = nearest_name(name, siblings.iter().copied()) {
         return Some(format!("did you mean `{}`?", parent.with_name(near)));
     }
-    let last_step = |row: &Row| row.path.rsplit('.').next();
-    let singles = || schema::ROWS.iter().filter(|row| row.is_single());
-    let near = nearest_name(name, singles().filter_map(last_step));
-    let elsewhere = singles().find(|row| near.is_some() && last_step(row) == near);
-    match elsewhere {
-        Some(row) => Some(format!("did you mean `{}`?", row.path)),
-        None if siblings.len() <= MAX_LISTED_KEYS => {
-            Some(format!("known here are {}", siblings.join(", ")))
-        }
-        None => None,
+    if !parent.segments().is_empty() {
+        let is_short = siblings.len() <= MAX_LISTED_KEYS;
+        return is_short.then(|| format!("known here are {}", siblings.join(", ")));
     }
+    // People leave the section out.
+    let last_step = |row: &Row| row.path.rsplit('.').next();
+    let is_offered =
+        |row: &&Row| row.is_single() && !GUARDS.iter().any(|guard| row.path.starts_with(guard));
+    let offered = || schema::ROWS.iter().filter(is_offered);
+    let near = nearest_name(name, offered().filter_map(last_step))?;
+    let row = offered().find(|row| last_step(row) == Some(near))?;
+    Some(format!("did you mean `{}`?", row.path))
 }

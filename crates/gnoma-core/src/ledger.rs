@@ -6,7 +6,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ErrorKind, message::ModelRef, stop::StopReason, store::StoreFuture};
+use crate::{
+    ErrorKind, message::ModelRef, stop::StopReason, store::StoreFuture,
+    text_truncation::word_prefix,
+};
+
+/// Bytes that are kept of each fact of [`CallOrigin::work_lines`].
+const MAX_FACT_BYTES: usize = 200;
 
 /// The unit in which use is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -146,6 +152,54 @@ pub struct CallOrigin {
     pub turn: String,
     /// The kind of task that the turn was classified as.
     pub task: String,
+    /// The source of the key that pays for the call, such as the name of a variable; no part of the key.
+    pub account: String,
+    /// The definition that the session works as, or else the other program's agent that is called.
+    pub agent: String,
+    /// The skills that the turn has used so far, with commas.
+    pub skill: String,
+    /// The MCP servers whose tools the turn has called so far, with commas.
+    pub mcp: String,
+    /// [`CHECK_PART`] for a review of the work; else empty.
+    pub part: String,
+}
+
+/// The part of a call that reviews the work of a model.
+pub const CHECK_PART: &str = "check";
+
+impl CallOrigin {
+    /// Returns the facts of [`WorkFact`], a line each; empty if none of them is known.
+    #[must_use]
+    pub fn work_lines(&self) -> String {
+        let facts = [&self.account, &self.agent, &self.skill, &self.mcp, &self.part];
+        if facts.iter().all(|fact| fact.is_empty()) {
+            return String::new();
+        }
+        facts.map(|fact| word_prefix(fact, MAX_FACT_BYTES).replace('\n', " ")).join("\n")
+    }
+}
+
+/// A fact about the work of a call that the ledger keeps as a line of one text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WorkFact {
+    /// The source of the key that paid.
+    Account,
+    /// The agent.
+    Agent,
+    /// The skills.
+    Skill,
+    /// The MCP servers.
+    Mcp,
+    /// The part of the work.
+    Part,
+}
+
+impl WorkFact {
+    /// Returns this fact from [`CallOrigin::work_lines`]; empty if the call had none.
+    #[must_use]
+    pub fn find_in(self, lines: &str) -> Option<&str> {
+        lines.split('\n').nth(self as usize)
+    }
 }
 
 /// A finished call, as it is settled.
@@ -271,4 +325,21 @@ pub trait Ledger: Send + Sync {
     /// # Errors
     /// When the store cannot be read.
     fn daily_totals(&self, from_day: i32) -> StoreFuture<'_, Vec<Total>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fact_of_the_work_of_a_call_is_read_back() {
+        let (account, skill) = ("OPENAI_API_KEY".to_owned(), "a\nb".to_owned());
+        let origin = CallOrigin { account, skill, mcp: "x ".repeat(900), ..CallOrigin::default() };
+        let lines = origin.work_lines();
+        let facts = [WorkFact::Account, WorkFact::Agent, WorkFact::Skill, WorkFact::Mcp];
+        let [account, agent, skill, mcp] = facts.map(|fact| fact.find_in(&lines).unwrap());
+        assert_eq!([account, agent, skill], ["OPENAI_API_KEY", "", "a b"]);
+        assert!(mcp.starts_with("x x") && lines.len() < 1_024, "{lines}");
+        assert_eq!(CallOrigin::default().work_lines(), "");
+    }
 }

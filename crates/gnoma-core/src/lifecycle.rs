@@ -365,6 +365,11 @@ pub trait Lifecycle: Send + Sync {
         Vec::new()
     }
 
+    /// Returns the names of the skills that the running turn has used.
+    fn used_skills(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The session continues with the earlier conversation, as models get it. Called once, before
     /// any point.
     fn on_resume(&self, _history: &[Arc<Message>]) {}

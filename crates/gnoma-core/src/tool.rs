@@ -17,7 +17,7 @@ pub use self::{
         ChildStatus, ChildTask, Isolation, MAX_CHILD_MESSAGES, SpawnError,
     },
     editor::OpenFiles,
-    label::{approval_question, tool_label},
+    label::{approval_question, split_mcp_name, tool_label},
     port::{BoxFuture, Budget, CallSpans, Parent, Question, Spawner, ToolEvent, ToolSession},
 };
 use crate::{

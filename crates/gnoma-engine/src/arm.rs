@@ -58,6 +58,8 @@ pub struct Arm {
     pub pools: Arc<[String]>,
     /// The host it is reached at: arms of one host are ill together.
     pub host: Arc<str>,
+    /// The source of the key that pays for its calls, such as the name of a variable; empty if it is not known.
+    pub account: Arc<str>,
     /// The protocol by which the arm is asked, which also says how it counts tokens.
     pub wire: Wire,
     /// True if the arm is used only when a person chooses it by name.
@@ -94,6 +96,7 @@ impl Arm {
             cost_weight: 1.0,
             pools: Arc::default(),
             host: Arc::default(),
+            account: Arc::default(),
             wire: Wire::default(),
             only_chosen: false,
         }

@@ -15,7 +15,7 @@ use gnoma_core::{
     ToolCall, ToolSpec,
     message::CallId,
     session::PermissionMode,
-    tool::{Grant, PreviewError, ToolKind, TouchedResource},
+    tool::{Grant, PreviewError, Question, ToolKind, TouchedResource},
 };
 use gnoma_guard::{
     firewall::{Firewall, RestoredCall},
@@ -52,6 +52,8 @@ pub struct GatePlace {
     pub trusted: bool,
     /// Commands run behind walls.
     pub sandboxed: bool,
+    /// The sandbox gives the network to a command that was granted it.
+    pub network_on_grant: bool,
     /// Reports whether the sandbox keeps a command off the network if network access was not granted. Called only
     /// when a command is about to receive a secret.
     pub network_is_walled: Box<dyn Fn() -> bool + Send + Sync>,
@@ -79,6 +81,7 @@ impl GatePlace {
             copies: &self.copies,
             trusted: self.trusted,
             sandboxed: self.sandboxed,
+            network_on_grant: self.network_on_grant,
             resolve: &*self.resolve,
             list: &*self.list,
             repositories: &*self.repositories,
@@ -97,6 +100,7 @@ impl GatePlace {
             copies: Vec::new(),
             trusted: true,
             sandboxed: false,
+            network_on_grant: true,
             network_is_walled: Box::new(|| true),
             can_try: Box::new(|| false),
             resolve: Box::new(Path::to_path_buf),
@@ -232,8 +236,11 @@ impl Gate {
     }
 
     /// Returns the reason why a question that a call raises cannot be asked, if no person is there to answer it.
-    pub(crate) fn unattended_denial(&self, question: &str) -> Option<String> {
-        (!self.interactive).then(|| describe_unattended(question, self.rights.mode()))
+    pub(crate) fn unattended_denial(&self, question: &Question) -> Option<String> {
+        // Only the question which changes stay has parts, and that mode keeps edits.
+        let edits_help = !question.parts.is_empty();
+        let describe = || describe_unattended(&question.text, self.rights.mode(), edits_help);
+        (!self.interactive).then(describe)
     }
 
     /// No call of an earlier round will run.
@@ -293,9 +300,7 @@ impl Judge {
             written,
             &call,
         );
-        // An agent does itself what it asks for: nothing of it can be tried.
-        let may_try = spec.kind != ToolKind::AgentRequest;
-        if let Some(trial) = trial.filter(|_| may_try && (self.place.can_try)()) {
+        if let Some(trial) = trial.filter(|_| self.may_try(spec)) {
             let permission::TrialRun { reason, grant, always } = trial;
             let always = if render_offered_rules(&always).is_some() { always } else { Vec::new() };
             return (Verdict::Allow { reason }, Some(ApprovedCall { call, grant, always }));
@@ -351,7 +356,9 @@ impl Judge {
     ) -> (Verdict, Option<ApprovedCall>) {
         let ApprovalQuestion { reason, grant, always, dangers } = question;
         if !self.interactive {
-            return (Verdict::Deny { reason: describe_unattended(&reason, self.mode) }, None);
+            let edits_help = self.runs_with_edits(spec, &call);
+            let reason = describe_unattended(&reason, self.mode, edits_help);
+            return (Verdict::Deny { reason }, None);
         }
         let preview = match self.redact_preview(spec, &call, &grant, preview(call.expose(), &grant))
         {
@@ -362,6 +369,22 @@ impl Judge {
         let always = if offered.is_some() { always } else { Vec::new() };
         let admitted = ApprovedCall { call, grant, always };
         (Verdict::Ask { reason, preview, always: offered, dangers }, Some(admitted))
+    }
+
+    /// Reports whether a call of this tool can run on trial here. An agent does itself what it asks for: nothing of it
+    /// can be tried.
+    fn may_try(&self, spec: &ToolSpec) -> bool {
+        spec.kind != ToolKind::AgentRequest && (self.place.can_try)()
+    }
+
+    /// Reports whether mode accept_edits would run a call about which this mode asks.
+    fn runs_with_edits(&self, spec: &ToolSpec, call: &RestoredCall) -> bool {
+        let (mode, world) = (PermissionMode::AcceptEdits, self.place.judgement_context());
+        let (verdict, trial) = self.permissions.judge_or_try(mode, &world, spec, call.expose());
+        let is_tried = trial.is_some() && self.may_try(spec);
+        // A call with a secret is asked about in every mode.
+        call.used_placeholders().is_empty()
+            && (is_tried || matches!(verdict, permission::Verdict::Allow { .. }))
     }
 
     /// As [`Self::decide`], but where the call would run unasked a person is asked first; why.
@@ -387,7 +410,7 @@ impl Judge {
                 (Verdict::Ask { reason, preview, always: None, dangers }, Some(admitted))
             }
             (Verdict::Allow { .. }, _) => {
-                (Verdict::Deny { reason: describe_unattended(why, self.mode) }, None)
+                (Verdict::Deny { reason: describe_unattended(why, self.mode, false) }, None)
             }
             (verdict, admitted) => (verdict, admitted),
         }
@@ -445,19 +468,25 @@ impl Judge {
 /// The reason that a refusal gives when approval is needed and no person is there to give it.
 pub const NOBODY_TO_ASK: &str = "nobody is there to approve it";
 
-fn describe_unattended(reason: &str, mode: PermissionMode) -> String {
+/// Describes a refusal for want of a person, with what would help. `edits_help` is true if mode accept_edits would.
+fn describe_unattended(reason: &str, mode: PermissionMode, edits_help: bool) -> String {
     let remedy = match mode {
         PermissionMode::Bypass => "--confirm-bypass (also what always needs approval)",
-        // Edits that this mode does not allow are no reason to choose it.
-        PermissionMode::AcceptEdits => {
-            "--permission bypass (everything; what always needs approval, with --confirm-bypass as well)"
-        }
         PermissionMode::Default
         | PermissionMode::Auto
         | PermissionMode::Plan
-        | PermissionMode::Deny => {
+        | PermissionMode::Deny
+            if edits_help =>
+        {
             "--permission accept_edits (edits) or --permission bypass (everything; what always needs \
              approval, with --confirm-bypass as well)"
+        }
+        PermissionMode::Default
+        | PermissionMode::AcceptEdits
+        | PermissionMode::Auto
+        | PermissionMode::Plan
+        | PermissionMode::Deny => {
+            "--permission bypass (everything; what always needs approval, with --confirm-bypass as well)"
         }
     };
     format!(
@@ -497,9 +526,15 @@ mod tests {
             (PermissionMode::AcceptEdits, "--permission bypass"),
             (PermissionMode::Bypass, "--confirm-bypass"),
         ] {
-            let said = describe_unattended("it writes `/x`", mode);
+            let said = describe_unattended("it writes `/x`", mode, true);
             assert!(said.contains(advised), "{said}");
             assert!(!said.contains(&format!("--permission {mode}")), "{said}");
         }
+    }
+
+    #[test]
+    fn mode_that_refuses_the_same_is_not_advised() {
+        let said = describe_unattended("it reads `../other`", PermissionMode::Auto, false);
+        assert!(said.contains("--permission bypass") && !said.contains("accept_edits"), "{said}");
     }
 }

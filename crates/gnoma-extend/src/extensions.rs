@@ -399,9 +399,14 @@ impl Lifecycle for Extensions {
         self.kept.retained_texts()
     }
 
+    fn used_skills(&self) -> Vec<String> {
+        self.kept.names_in_turn()
+    }
+
     fn on_resume(&self, history: &[Arc<Message>]) {
         let all = self.skills.iter().chain(&self.for_people);
         skills::restore_skills(&self.kept, history, &all, &self.session);
+        self.kept.end_turn();
     }
 
     fn on_event(&self, event: &Event) {
@@ -426,5 +431,6 @@ impl Lifecycle for Extensions {
 
     fn turn_ended(&self) {
         *self.held_to.lock() = None;
+        self.kept.end_turn();
     }
 }

@@ -186,6 +186,19 @@ pub fn provider_profile(provider: &Provider, name: &str) -> Result<Profile, Host
     Ok(profile)
 }
 
+/// Names the source of the key that pays for a provider's calls: a variable, a setting, or none. Has no part of the key.
+pub fn account_name(provider: &Provider, profile: &Profile) -> String {
+    let name = &profile.name;
+    match (&profile.key, provider.key_sources.get(name)) {
+        (None, _) => "no key".to_owned(),
+        (Some(_), Some(ValueSource::Variable(source) | ValueSource::Argument(source))) => {
+            source.clone()
+        }
+        (Some(_), Some(ValueSource::Setting { key, .. })) => key.clone(),
+        (Some(_), None) => format!("provider.key_commands.{name}"),
+    }
+}
+
 /// The paths that follow a provider's address in the address of a request.
 const REQUESTS: &[&str] = &["/chat/completions", "/responses", "/messages", "/models", "/api/chat"];
 
@@ -298,6 +311,7 @@ mod tests {
             };
             let provider = gnoma_config::load_settings(&sources).unwrap().settings.provider;
             let profile = provider_profile(&provider, "anthropic").unwrap();
+            assert_eq!(account_name(&provider, &profile), variable);
             assert!(profile.key.is_some_and(|key| key.expose() == "k"), "{variable}");
             profile.has_bearer_key
         };

@@ -58,6 +58,13 @@ impl Folders for Environment {
     }
 
     fn home_trouble(&self) -> Option<String> {
+        let is_relative = |name: &&str| {
+            let folder = self.get(name).unwrap_or_default();
+            !folder.is_empty() && !Path::new(folder).is_absolute()
+        };
+        if let Some(name) = OWN_FOLDERS.into_iter().find(is_relative) {
+            return Some(format!("{name} is not an absolute path, so gnoma does not use it"));
+        }
         if has_own_folders(self) {
             return None;
         }
@@ -106,9 +113,12 @@ impl Folders for Environment {
     }
 }
 
+/// The variables that name the folders of settings and sessions.
+const OWN_FOLDERS: [&str; 2] = ["XDG_CONFIG_HOME", "XDG_STATE_HOME"];
+
 /// Reports whether settings and sessions have folders that do not depend on the home.
 fn has_own_folders(environment: &Environment) -> bool {
-    ["XDG_CONFIG_HOME", "XDG_STATE_HOME"].iter().all(|name| own_folder(environment, name).is_some())
+    OWN_FOLDERS.iter().all(|name| own_folder(environment, name).is_some())
 }
 
 /// The folder that a variable names in place of one in the home. One that is not absolute is ignored, as the
@@ -182,6 +192,8 @@ mod tests {
             let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
             Environment::new(variables.into()).home_trouble()
         };
+        let said = with("state").unwrap();
+        assert!(said.starts_with("XDG_STATE_HOME is not an absolute path"), "{said}");
         let said = with("/dev/null").unwrap();
         assert!(said.starts_with("XDG_STATE_HOME is `/dev/null`, which cannot be used"), "{said}");
         assert!(!said.contains("settings") && !said.contains("Set HOME"), "{said}");

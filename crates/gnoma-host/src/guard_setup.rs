@@ -17,6 +17,7 @@ use gnoma_core::{
     protocol::{Environment, SessionSpec},
 };
 use gnoma_engine::GatePlace;
+use gnoma_extend::claude::our_rules;
 use gnoma_guard::{
     permission::{self, Origin, Permissions, Rule},
     privacy::Privacy,
@@ -56,12 +57,17 @@ pub(crate) fn is_key(provider: &settings::Provider, name: &str, value: &str) -> 
 const PATTERN_TOOLS: [&str; 9] =
     ["bash", "web", "mcp", "agent", "skill", "fs.read", "fs.write", "fs.edit", "fs.list"];
 
-/// The tool that a rule probably means, if its name is none of those that take a pattern.
-fn misspelled_tool(rule: &str) -> Option<&'static str> {
-    let (name, _) = rule.split_once('(')?;
+/// Returns the rule that was probably meant, with all that it says: one of Claude's as gnoma writes it, or one with the
+/// name of a tool that takes a pattern.
+fn meant_rule(rule: &str) -> Option<String> {
+    let (name, pattern) = rule.split_once('(')?;
+    if let Some(ours) = our_rules(rule).ok().and_then(|ours| ours.into_iter().next()) {
+        return Some(ours);
+    }
     let name = name.trim();
     let is_known = PATTERN_TOOLS.contains(&name) || name.starts_with("fs.");
-    gnoma_config::nearest_name(name, PATTERN_TOOLS.into_iter()).filter(|_| !is_known)
+    let near = gnoma_config::nearest_name(name, PATTERN_TOOLS.into_iter());
+    near.filter(|_| !is_known).map(|near| format!("{near}({pattern}"))
 }
 
 /// Reads the exceptions from the permission mode.
@@ -90,7 +96,7 @@ pub fn parse_permissions(settings: &GuardSettings) -> Result<Permissions> {
                     "cannot use `permission.rules` ({place}): `{text}` is not a rule; write it as `bash({text})`"
                 ));
             }
-            let near = misspelled_tool(tool);
+            let near = meant_rule(tool).map(|near| near.escape_debug().to_string());
             let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             let place = &rule.place;
             HostError::usage(format!("cannot use `permission.rules` ({place}): {error}{near}"))
@@ -214,6 +220,7 @@ pub fn gate_place(
         // Without a file there is nothing that would need trust.
         trusted: matches!(settings.trust, None | Some(FileTrust::Trusted)),
         sandboxed: settings.sandbox.mode != Sandbox::Off,
+        network_on_grant: settings.sandbox.network != SandboxNetwork::Never,
         network_is_walled: network_is_walled(&settings.sandbox),
         resolve: Box::new(resolve_path),
         list: Box::new(names_in),

@@ -85,7 +85,7 @@ impl ProjectHistory {
         Ok(self.store.list(MAX_SESSIONS).await?)
     }
 
-    /// The session whose id begins so, or the newest.
+    /// The session whose id begins so, or the one that has this title, or the newest.
     pub async fn find_session(&self, beginning: Option<&str>) -> Result<SessionFacts> {
         match beginning {
             None => self.newest_session().await,
@@ -106,7 +106,14 @@ impl ProjectHistory {
             Err(error) => return Err(error.into()),
         }
         let begins = |facts: &SessionFacts| facts.id.as_str().starts_with(beginning);
-        let mut found: Vec<_> = self.list_sessions().await?.into_iter().filter(begins).collect();
+        let (mut found, others): (Vec<_>, Vec<_>) =
+            self.list_sessions().await?.into_iter().partition(begins);
+        if found.is_empty() {
+            let is_titled = |facts: &SessionFacts| {
+                facts.child.is_none() && facts.title.trim() == beginning.trim()
+            };
+            found.extend(others.into_iter().filter(is_titled));
+        }
         match found.len() {
             1 if !beginning.is_empty() => found.pop().ok_or_else(|| unknown_session(beginning)),
             0 => Err(unknown_session(beginning)),
@@ -115,7 +122,7 @@ impl ProjectHistory {
                 let ids = ids.collect::<Vec<_>>().join(", ");
                 let more = if count > MAX_NAMED { ", …" } else { "" };
                 let text = format!(
-                    "`{beginning}` matches {count} sessions; use more of the id: {ids}{more}"
+                    "`{beginning}` matches {count} sessions; name one by its id: {ids}{more}"
                 );
                 Err(HostError::usage(text))
             }

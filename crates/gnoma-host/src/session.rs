@@ -131,7 +131,7 @@ fn session_extensions(
 }
 
 /// Returns the place where a session of the project works.
-fn gate_place(
+pub(crate) fn gate_place(
     project: &Project,
     trials: Option<Arc<gnoma_tools::Trials>>,
     rules: Option<Arc<dyn RuledPaths>>,
@@ -195,7 +195,7 @@ pub fn session_trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
 }
 
 /// The tools of a session. Only an interactive one has the tool that asks the user.
-fn session_tools(
+pub(crate) fn session_tools(
     project: &Project,
     id: &str,
     trials: Option<Arc<gnoma_tools::Trials>>,

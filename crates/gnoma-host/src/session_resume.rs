@@ -114,18 +114,23 @@ pub async fn resume_session(project: &Project, start: &Start) -> Result<Option<C
     Ok(Some(ContinuedSession { past, id, history, notes, used, measured, resumed }))
 }
 
+/// Returns a number of calls in words, and the verb for it.
+fn counted_calls(count: usize) -> (String, &'static str) {
+    if count == 1 { ("a call".to_owned(), "was") } else { (format!("{count} calls"), "were") }
+}
+
 /// Says which calls and elfs of a session ended with the process that had it before.
 fn report_interruptions(notices: &Notices, taken: &HoldReport) {
     if !taken.interrupted.is_empty() {
-        let count = taken.interrupted.len();
+        let (calls, were) = counted_calls(taken.interrupted.len());
         notices.info(format_args!(
-            "gnoma exited while {count} calls of this session were running; the model learns that they were interrupted"
+            "gnoma exited while {calls} of this session {were} running; the model learns of the interruption"
         ));
     }
     if !taken.unapproved.is_empty() {
-        let count = taken.unapproved.len();
+        let (calls, _) = counted_calls(taken.unapproved.len());
         notices.info(format_args!(
-            "gnoma exited while {count} calls of this session waited for approval; they did not run, and the model learns that"
+            "gnoma exited while {calls} of this session waited for approval; nothing of that ran, and the model learns that"
         ));
     }
     if !taken.cut_off.is_empty() {

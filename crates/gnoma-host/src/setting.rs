@@ -258,19 +258,28 @@ fn parse_value(value: &str) -> Value {
     read.unwrap_or_else(|| Value::String(value.to_owned()))
 }
 
-/// Returns all settings, with where each comes from.
+/// Returns all settings as they are in the files now, with where each comes from, and with what the session began with
+/// where that is another value.
 pub(crate) fn list_settings(project: &Project) -> Vec<Setting> {
-    let setting = |value: &gnoma_config::ExplainedValue| Setting {
-        key: value.key.clone(),
-        value: value.value.trim_matches('"').to_owned(),
-        origin: match value.origin {
+    let loaded = gnoma_config::load_settings(&crate_options::setting_sources(&project.spec));
+    let saved = loaded.map_or_else(|_| project.values.to_vec(), |loaded| loaded.values);
+    let setting = |value: &gnoma_config::ExplainedValue| {
+        let origin = match value.origin {
             // Whether by an option or by a command of the window.
             Origin::Flag => "set for this session".to_owned(),
             origin => format!("{origin}: {}", value.place),
-        },
-        choices: values_of(&value.key),
+        };
+        let first = project.explain_setting(&value.key);
+        let first = first.map_or("no value", |first| first.value.as_str());
+        let change = (first != value.value).then(|| format!("the session began with {first}; "));
+        Setting {
+            key: value.key.clone(),
+            value: value.value.trim_matches('"').to_owned(),
+            origin: change.unwrap_or_default() + &origin,
+            choices: values_of(&value.key),
+        }
     };
-    project.values.iter().map(setting).collect()
+    saved.iter().map(setting).collect()
 }
 
 /// The values that a setting can have, where there are few.

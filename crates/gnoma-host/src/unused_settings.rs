@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gnoma_config::settings::{RuleSubject, SecretAction, arm_named};
+use gnoma_config::settings::{Roles, RuleSubject, SecretAction, arm_named};
 use gnoma_core::{glob, home};
 use gnoma_tools::Agent;
 
@@ -171,6 +171,7 @@ fn unused_provider_settings(settings: &RoutingSettings, actions: &[SecretAction]
             .filter(|(_, arm)| arm.provider != agents::PROVIDER)
             .map(|(id, arm)| (format!("[[arms]] id = \"{id}\""), arm.provider.as_str())),
     );
+    all.extend(in_roles(&settings.router.roles));
     all.extend(in_rules(settings, actions, &names));
     let unknown = all.into_iter().filter(|(_, name)| !names.iter().any(|known| known == name));
     let mut said: Vec<String> = unknown
@@ -182,6 +183,16 @@ fn unused_provider_settings(settings: &RoutingSettings, actions: &[SecretAction]
         .collect();
     said.dedup();
     said
+}
+
+/// The providers that roles name.
+fn in_roles(roles: &Roles) -> impl Iterator<Item = (String, &str)> {
+    let Roles { small, planner, editor, reviewer } = roles;
+    let all = [("small", small), ("planner", planner), ("editor", editor), ("reviewer", reviewer)];
+    all.into_iter().filter_map(|(role, arm)| {
+        let provider = arm.as_ref()?.provider.as_str();
+        (provider != agents::PROVIDER).then(|| (format!("router.roles.{role}"), provider))
+    })
 }
 
 /// The providers that rules about secrets and about models name, unless one of `names` fits.
@@ -226,6 +237,7 @@ mod tests {
                     [provider.api_keys]\nwrk = \"abc\"\nwork = \"k\"\nmistral = \"k\"\n\
                     [rate_limits.wrk]\nrpm = 1\n[rate_limits.shared]\nrpm = 1\n\
                     [rate_limits.agent]\nrpm = 1\n\
+                    [router.roles]\nsmall = \"wrk/m\"\neditor = \"work/m\"\n\
                     [[arms]]\nid = \"nosuch/model\"\n[[arms]]\nid = \"work/m\"\npools = [\"shared\"]\n\
                     [[security.actions]]\nprovider = \"local\"\naction = \"block\"\n\
                     [[security.actions]]\nprovider = \"wrok\"\naction = \"block\"\n\
@@ -242,6 +254,7 @@ mod tests {
                 format!("`provider.api_keys.wrk`: no provider has the name `wrk`; {meant}"),
                 format!("`rate_limits.wrk`: no provider has the name `wrk`; {meant}"),
                 "`[[arms]] id = \"nosuch/model\"`: no provider has the name `nosuch`".to_owned(),
+                format!("`router.roles.small`: no provider has the name `wrk`; {meant}"),
                 format!(
                     "`[[security.actions]] provider = \"wrok\"`: no provider has the name `wrok`; {meant}"
                 ),

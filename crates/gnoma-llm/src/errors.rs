@@ -350,10 +350,16 @@ pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
     ProviderError::new(kind, &profile.name, error.to_string()).with_hint(hint)
 }
 
+/// The shortest key that is taken out of what a server says, in bytes. A shorter one is a word that servers without keys
+/// are given, such as `none` or `ollama`, and stands in sentences that are not about it.
+const MIN_SECRET_KEY_BYTES: usize = 8;
+
 /// A server may quote the key it was sent; it must not reach a screen or a log by that way.
 fn without_key(profile: &Profile, text: String) -> String {
     match &profile.key {
-        Some(key) if !key.expose().is_empty() => text.replace(key.expose().as_str(), "***"),
+        Some(key) if key.expose().len() >= MIN_SECRET_KEY_BYTES => {
+            text.replace(key.expose().as_str(), "***")
+        }
         Some(_) | None => text,
     }
 }

@@ -26,6 +26,8 @@ pub const MOST_KINDS: usize = 64;
 pub(crate) struct KnownArm {
     pub(crate) arm: Arm,
     pub(crate) watch: DriftWatch,
+    /// The watch noticed that the work got worse, and nobody took that yet.
+    pub(crate) got_worse: bool,
     /// Tasks seen, by kind.
     pub(crate) tasks: Vec<u32>,
     general: StartingPoint,
@@ -128,6 +130,7 @@ impl Beliefs {
         self.arms.push(KnownArm {
             arm,
             watch: DriftWatch::default(),
+            got_worse: false,
             tasks: Vec::new(),
             general: StartingPoint::default(),
             starts: Vec::new(),

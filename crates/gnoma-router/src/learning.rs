@@ -181,6 +181,11 @@ impl Beliefs {
 
     /// An arm that changed in one way may have changed in the other: a swapped model does.
     fn widen_after_drift(&mut self, arm: usize, change: Option<DriftChange>) {
+        if change == Some(DriftChange::Quality)
+            && let Some(known) = self.arms.get_mut(arm)
+        {
+            known.got_worse = true;
+        }
         if change.is_some() {
             let tuning = self.tuning;
             self.ability.widen_arm(arm, tuning.drift.shaken);

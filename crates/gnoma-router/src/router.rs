@@ -138,6 +138,14 @@ impl Router {
         self.beliefs.correct_outcome(outcome);
     }
 
+    /// Returns the arms whose work was noticed to have got worse since this was last asked.
+    pub fn take_worse_arms(&mut self) -> Vec<ArmId> {
+        let arms = self.beliefs.arms.iter_mut();
+        let worse = arms
+            .filter_map(|known| std::mem::take(&mut known.got_worse).then(|| known.arm.id.clone()));
+        worse.collect()
+    }
+
     /// Takes in where a budget stands.
     pub fn set_budget(&mut self, pool: &PoolId, budget: PoolBudget) {
         self.scarcity.set_budget(pool, budget);

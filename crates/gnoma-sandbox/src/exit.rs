@@ -14,6 +14,19 @@ const TRIED: u8 = 2;
 /// Stands at the beginning of a message of the same length that a server was not reached.
 const UNREACHED: u8 = 3;
 
+/// Stands at the beginning of a message of the same length that processes were ended with the command.
+const LEFT_RUNNING: u8 = 4;
+
+/// The message that the command left processes in the background, which its layer cannot outlive.
+#[cfg(target_os = "linux")]
+pub(crate) const LEFT_RUNNING_MESSAGE: [u8; ENDING_BYTES] = [LEFT_RUNNING, 0, 0];
+
+/// True if a message of the launcher says that processes which the command left in the background were ended.
+#[must_use]
+pub fn is_left_running([kind, _, _]: [u8; ENDING_BYTES]) -> bool {
+    kind == LEFT_RUNNING
+}
+
 /// The message that the command tried to reach a server that the sandbox does not have.
 #[cfg(target_os = "linux")]
 pub(crate) const UNREACHED_MESSAGE: [u8; ENDING_BYTES] = [UNREACHED, 0, 0];
@@ -31,8 +44,8 @@ pub(crate) fn tried_message(number: u16) -> [u8; ENDING_BYTES] {
     [TRIED, low, high]
 }
 
-/// The place in [`Policy::sealed`](crate::Policy::sealed) of a file that the command tried to open, where a message
-/// of the launcher tells of one.
+/// The place of a file that the command tried to open in [`Policy::sealed`](crate::Policy::sealed) and, behind those,
+/// [`Policy::outside_names`](crate::Policy::outside_names), where a message of the launcher tells of one.
 #[must_use]
 pub fn decode_tried_file([kind, low, high]: [u8; ENDING_BYTES]) -> Option<usize> {
     (kind == TRIED).then(|| u16::from_le_bytes([low, high]).into())

@@ -60,7 +60,9 @@ mod word_codec;
 pub use closed_stdout::stdout_was_closed;
 pub use environment::{SCRUBBED, is_scrubbed, renumber_git_settings};
 pub use error::{DescriptorError, MemoryFolderError};
-pub use exit::{ENDING_BYTES, decode_exit_status, decode_tried_file, is_unreached};
+pub use exit::{
+    ENDING_BYTES, decode_exit_status, decode_tried_file, is_left_running, is_unreached,
+};
 pub use memory::MemoryFolder;
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, ReadScope, STAND_IN_MODE};
 pub use scratch::{Scratch, TEMPORARY, holds_temporary, scratch_place};

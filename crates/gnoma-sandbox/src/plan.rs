@@ -52,6 +52,7 @@ impl LaunchPlan {
         list.add_all("hide", policy.readable.hidden_paths());
         list.add_all("exact", &policy.exact);
         list.add_all("seal", &policy.sealed);
+        list.add_all("outside", &policy.outside_names);
         list.add_all("absent", &policy.absent);
         list.add("machine", encode_switch(policy.shows_machine));
         list.add_all("temporary", policy.temporary.as_slice());
@@ -75,9 +76,7 @@ impl LaunchPlan {
         if let Some(umask) = policy.umask {
             list.add("umask", umask.to_string());
         }
-        if let Some(span) = &policy.traceparent {
-            list.add("span", span);
-        }
+        list.add_all("span", policy.traceparent.as_slice());
         list.0.push(END.into());
         list.0
     }
@@ -112,6 +111,7 @@ impl LaunchPlan {
             "hide" => hide_path(&mut policy.readable, value),
             "exact" => policy.exact.push(value.into()),
             "seal" => policy.sealed.push(value.into()),
+            "outside" => policy.outside_names.push(value.into()),
             "absent" => policy.absent.push(value.into()),
             "machine" => policy.shows_machine = is_on(&value),
             "temporary" => policy.temporary = Some(value.into()),
@@ -243,7 +243,7 @@ mod tests {
             protected in paths(),
             readable in readables(),
             exact in paths(),
-            [sealed, absent, devices] in [paths(), paths(), paths()],
+            [sealed, outside_names, absent, devices] in [paths(), paths(), paths(), paths()],
             temporary in paths(),
             shown_temporary in paths(),
             overlays in overlays(),
@@ -256,9 +256,9 @@ mod tests {
             let temporary = temporary.into_iter().next();
             let limits = CommandLimits { processes };
             let policy = Policy {
-                writable, protected, readable, exact, sealed, absent, shows_machine, devices, network, loopback, alone,
-                overlays, local_sockets, temporary, shown_temporary, scrub, git_hardening, bare_repository, limits,
-                umask, traceparent: spans.into_iter().next(),
+                writable, protected, readable, exact, sealed, outside_names, absent, shows_machine, devices, network,
+                loopback, alone, overlays, local_sockets, temporary, shown_temporary, scrub, git_hardening,
+                bare_repository, limits, umask, traceparent: spans.into_iter().next(),
             };
             LaunchPlan { owner, session, policy }
         }

@@ -29,6 +29,10 @@ pub struct Policy {
     /// Files and folders that are found as they are and cannot be opened, replaced or removed, not even by root.
     /// Where the system permits it, the launcher reports which of them the command tried to open.
     pub sealed: Vec<PathBuf>,
+    /// Files and folders outside of what is shown that the command finds and cannot open, instead of none: so it notices
+    /// that there is something. Only where what can be read is a list, and the launcher reports which files a command
+    /// tried to open; these have the numbers behind those of `sealed`.
+    pub outside_names: Vec<PathBuf>,
     /// Files and folders in what is shown that the command does not find at all. Only where what can be read is a list.
     pub absent: Vec<PathBuf>,
     /// The command finds the machine's own processes, sockets, mounts and devices instead of those of the sandbox,
@@ -77,6 +81,7 @@ impl Default for Policy {
             readable: ReadScope::All,
             exact: Vec::new(),
             sealed: Vec::new(),
+            outside_names: Vec::new(),
             absent: Vec::new(),
             shows_machine: false,
             devices: Vec::new(),

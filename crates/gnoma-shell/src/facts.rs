@@ -107,6 +107,9 @@ pub struct Analysis {
     /// Words that stand in no simple command, as they are written: those of `for`, `select` and `case`, tests in
     /// `[[ ]]`, and assignments.
     pub other_words: Vec<String>,
+    /// True if something that the command line starts with `&` may run on when the line ends: nothing behind it waits
+    /// for it or ends it.
+    pub leaves_jobs: bool,
 }
 
 impl Analysis {

@@ -15,7 +15,7 @@ use std::{
 use gnoma_core::places::{CACHE_MARK, LocalPlaces, REBUILT_FOLDERS, is_output_beside};
 use gnoma_sandbox::{
     MemoryFolder, Overlay, Scratch, SessionSandbox, Strength, Support, TEMPORARY, holds_temporary,
-    layer::{ChangeKind, Changes, KeepRecovery, Layer, LayerChange, Site},
+    layer::{ChangeKind, Changes, KeepRecovery, Layer, LayerChange, LayerError, Site},
     scratch_place,
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -23,7 +23,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 pub use crate::trials_error::TrialsError;
 use crate::{
     ScratchPlace,
-    build_output::{COMPILED, UNMISTAKABLE, folder_stamps, is_program},
+    build_output::{COMPILED, EntryStamp, UNMISTAKABLE, build_stamps, is_program},
     trials_error::LayerStartError,
 };
 
@@ -52,6 +52,8 @@ pub struct Trials {
     updated: Vec<PathBuf>,
     site: OnceLock<Result<Site, Arc<TrialsError>>>,
     layers: Mutex<Layers>,
+    /// Locked by the command that is on trial.
+    turn: Arc<tokio::sync::Mutex<()>>,
     /// The session's temporary files, once they are needed; `None` where no folder for them can be made.
     scratch: OnceLock<Option<Scratch>>,
     /// The place where [`Trials::scratch_folder`] makes the folder of temporary files.
@@ -73,12 +75,26 @@ pub(crate) struct Layers {
     pub(crate) beside: Option<Layer>,
     /// `true` if the layer holds something that later commands are to see.
     is_seen: bool,
-    /// Rebuilt folders in the layer, with what the real ones looked like then.
-    built: HashMap<PathBuf, Vec<SystemTime>>,
+    /// Rebuilt folders and files in the layer, with what the real ones looked like then.
+    built: HashMap<PathBuf, Vec<EntryStamp>>,
     /// The build output in the layer that has been reported.
     told: HashSet<PathBuf>,
     /// The changes in the layer that have been reported, with their state at that time.
     reported: HashMap<PathBuf, Option<SystemTime>>,
+}
+
+impl Layers {
+    /// Drops build output of the layer of which the real files have changed since: somebody else has built there, and
+    /// commands see it as it is.
+    fn drop_stale_builds(&mut self) -> Result<(), LayerError> {
+        let Self { workspace: Some(layer), built, .. } = self else { return Ok(()) };
+        let layer = &*layer;
+        let stale = built.extract_if(|path, then| build_stamps(layer, path) != *then);
+        for (path, _) in stale {
+            layer.discard_path(&path)?;
+        }
+        Ok(())
+    }
 }
 
 /// The treatment of a layer after a command has run in it.
@@ -111,6 +127,7 @@ impl Trials {
             updated: Vec::new(),
             site: OnceLock::new(),
             layers: Mutex::default(),
+            turn: Arc::default(),
             scratch: OnceLock::new(),
             scratch_base: None,
             replaces_temporary: OnceLock::new(),
@@ -201,20 +218,22 @@ impl Trials {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until no other command is on trial; none is as long as the guard lasts. Two at once would each have a layer,
+    /// and later commands would see only one of them.
+    pub(crate) async fn wait_for_turn(&self) -> tokio::sync::OwnedMutexGuard<()> {
+        Arc::clone(&self.turn).lock_owned().await
+    }
+
     /// The layer over the workspace, ready for a command that begins now. Rebuilt folders in which
     /// somebody else has built meanwhile are seen as they are.
     pub(crate) fn begin_layer(&self) -> Result<Layer, LayerStartError> {
         let site = self.site().map_err(|error| LayerStartError::Unavailable(Arc::clone(error)))?;
-        let known = self.lock_layers().workspace.take();
-        let mut layer = match known {
+        let mut layers = self.lock_layers();
+        layers.drop_stale_builds()?;
+        let mut layer = match layers.workspace.take() {
             Some(layer) => layer,
             None => site.create_layer(self.roots.clone())?,
         };
-        let mut layers = self.lock_layers();
-        let stale = layers.built.extract_if(|path, then| folder_stamps(path) != *then);
-        for (path, _) in stale {
-            layer.discard_path(&path)?;
-        }
         let free_bytes = layer.free_bytes()?;
         if free_bytes < MIN_FREE_BYTES {
             return Err(LayerStartError::LittleSpace { free_bytes });
@@ -236,7 +255,8 @@ impl Trials {
             };
             let Ok(stayed) = layer.reset_but(&stays) else { return Vec::new() };
             layers.is_seen = !stayed.is_empty();
-            layers.built = stayed.iter().map(|path| (path.clone(), folder_stamps(path))).collect();
+            layers.built =
+                stayed.iter().map(|path| (path.clone(), build_stamps(&layer, path))).collect();
             built = stayed;
         }
         layers.workspace = Some(layer);
@@ -282,8 +302,10 @@ impl Trials {
     /// The workspace as commands on trial have left it, for commands that only read; empty where that is how it
     /// really is, and while one is running.
     pub(crate) fn workspace_views(&self) -> Vec<Overlay> {
-        let layers = self.lock_layers();
-        let layer = layers.workspace.as_ref().filter(|_| layers.is_seen);
+        let mut layers = self.lock_layers();
+        // What cannot be dropped must not hide what is newer.
+        let is_current = layers.drop_stale_builds().is_ok();
+        let layer = layers.workspace.as_ref().filter(|_| layers.is_seen && is_current);
         let view = |overlay: Overlay| {
             // The kernel takes nothing for a lower folder that is within another one.
             if overlay.lower.iter().any(|lower| overlay.upper.starts_with(lower)) {

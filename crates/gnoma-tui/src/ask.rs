@@ -30,6 +30,8 @@ pub enum Purpose {
     Order,
     /// Do something and report the result to people, followed by these words.
     Report(&'static str),
+    /// Give the session a title, and report it.
+    Rename,
     /// Look up a list or a text; of several, only the last still matters.
     LookUp(u64),
     /// The list of models that is open grows.

@@ -57,7 +57,7 @@ use gnoma_core::protocol::{Reply, Request, Switch};
 
 use crate::{
     app::{LookUpTarget, State},
-    fuzzy,
+    fuzzy, remedies,
 };
 
 /// Commands that are named where a name is like theirs.
@@ -354,7 +354,9 @@ pub(crate) fn name_of(request: &Request) -> &'static str {
 pub(crate) fn show_reply(state: &mut State, sought: LookUpTarget, reply: Reply, argument: &str) {
     match (sought, reply) {
         (LookUpTarget::Changes, Reply::Text(diff)) => diff::show_diff(state, &diff),
-        (LookUpTarget::Explanation, Reply::Text(text)) => state.show_multiline(&text),
+        (LookUpTarget::Explanation, Reply::Text(text)) => {
+            state.show_multiline(&remedies::in_window(&text));
+        }
         (LookUpTarget::Summary, Reply::Text(text)) => compact::show_summary(state, &text, argument),
         (LookUpTarget::Window, Reply::Window { used, sources }) => {
             context::show_window_use(state, used, &sources);

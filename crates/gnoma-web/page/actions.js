@@ -4,12 +4,12 @@ import { byId, cost, h, short } from "./dom.js";
 import { icon } from "./icons.js";
 import { canAsk } from "./attention.js";
 import { closePanel, confirmation, facts, filesOf, keys, models, panel, points, settings, showPlan } from "./panels.js";
-import { pin, pinned } from "./sessions.js";
+import { beginTask, pin, pinned } from "./sessions.js";
 import { toast } from "./toast.js";
 import { armName, CHOSEN_HERE, MODES } from "./words.js";
 
 /** What the terminal has and a page must not, or cannot; a test holds it against the terminal's own list. */
-export const AT_TERMINAL = new Set(["login", "log", "logout", "key", "trust", "doctor", "shell", "vim", "theme", "profile", "provider", "providers", "incognito", "add-dir", "add-folder", "memory", "instructions", "mcp", "hooks", "plugins", "plugin", "agents", "skills", "elfs", "init", "export", "copy", "drop", "version", "detach", "exit", "quit", "q"]);
+export const AT_TERMINAL = new Set(["login", "log", "logout", "key", "trust", "doctor", "shell", "vim", "theme", "profile", "provider", "providers", "incognito", "add-dir", "add-folder", "memory", "instructions", "mcp", "hooks", "plugins", "plugin", "agents", "skills", "elfs", "init", "copy", "drop", "version", "detach", "exit", "quit", "q"]);
 /** Other names of commands, as at the terminal. */
 export const ALIASES = { __proto__: null, help: "keys", cost: "usage", diff: "changes", clear: "new", config: "settings", status: "context", models: "model", undo: "rewind", title: "rename", think: "thinking", effort: "thinking", todo: "plan", route: "why", routing: "why", permission: "mode", permissions: "mode", perm: "mode", resume: "sessions", tasks: "task" };
 /** What commands do. */
@@ -23,6 +23,7 @@ const ABOUT = {
   rename: "give the session a title",
   changes: "what changed in files",
   context: "what fills the window, and the cost",
+  export: "write the conversation to a file in its folder",
   why: "why this model was chosen",
   thinking: "how much models think in this session",
   plan: "the model's plan",
@@ -125,8 +126,10 @@ export class Actions {
       const words = rest.split(/\s+/).filter(Boolean);
       const choice = RESUME.includes(words.at(-1)) ? words.pop() : null;
       const wanted = word === "resume" ? { resume: { run: words.join(" "), choice } } : { run: { line: word === "run" ? rest : argument } };
-      // The conversation tells of the steps and the end.
-      return void say({ task: wanted }).catch(app.complain);
+      // The conversation tells of the steps; a row above the message box stays.
+      const run = beginTask(app.view().session, wanted.run?.line ?? `resume ${words.join(" ")}`, app.view().info.incognito);
+      app.refresh();
+      return void say({ task: wanted }).then(({ task: report }) => run(report), (error) => { run(null); app.complain(error); }).finally(app.refresh);
     };
     // Group, name of the command, words, icon, what it takes, what it does.
     this.#all = [
@@ -138,6 +141,7 @@ export class Actions {
       ["Conversation", "rename", "Rename", "edit", "TITLE", (title) => (title ? this.#rename(title) : panel("Rename", this.#renaming()))],
       ["Look at", "changes", "Changes", "diff", "", act(() => app.review.open())],
       ["Look at", "context", "Model, context, cost", "gauge", "", opens("Context and cost", () => facts(say, app.view()))],
+      ["Look at", "export", "Export", "file", "", act(async () => toast((await say({ export: { path: "" } })).text))],
       ["Look at", "why", "Why this model", "ask", "", (argument) => (argument ? toast("/why takes nothing here. The conversation has the reasons of each turn.") : explained("Why this model", "routing")())],
       ["Rate", "good", "Good", "good", "", act(async () => { await say({ rate: { good: true } }); toast("Noted: good."); })],
       ["Rate", "bad", "Bad", "bad", "", act(async () => { await say({ rate: { good: false } }); toast("Noted: bad."); })],
@@ -216,8 +220,8 @@ export class Actions {
     panel("Rewind", confirmation(`Back to before “${short(point.prompt, 120)}”. ${filesOf(point)} changed since. Redo undoes it.`, [["Conversation and files", rewind(true), "first"], ["Conversation only", rewind(false)], ["Cancel", closePanel, "plain"]]));
   }
 
-  /** Rewinds to before a message; `later` messages after it say the same. */
-  rewindTo(words, later) {
+  /** Rewinds to before a message, or goes on from there in a copy; `later` messages after it say the same. */
+  rewindTo(words, later, isFork = false) {
     return this.#run(async () => {
       const { points: all } = await this.#app.say("points");
       const exact = all.filter((it) => it.prompt === words);
@@ -225,7 +229,12 @@ export class Actions {
       const same = (exact.length ? exact : all.filter((it) => isCut(it.prompt))).sort((a, b) => a.turns - b.turns);
       const point = same[later];
       if (!point) return toast("This message did not begin a turn, so there is nothing to rewind to.");
-      return this.#confirmRewind(point);
+      if (!isFork) return this.#confirmRewind(point);
+      const { session } = (await this.#app.say("fork")).opened;
+      await this.#app.ask(session, { rewind: { turns: point.turns, files: false, conversation: true } });
+      this.#app.show(session);
+      this.#app.composer.text = words;
+      return toast("This is a copy from before the message. The original session is unchanged.");
     });
   }
 

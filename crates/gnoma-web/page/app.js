@@ -4,11 +4,11 @@ import { Actions } from "./actions.js";
 import { Questions } from "./ask.js";
 import { look, news, register } from "./attention.js";
 import { Composer } from "./composer.js";
-import { baseName, byId, clean, cost, fill, h, memory, short, when } from "./dom.js";
+import { baseName, byId, clean, cost, fill, firstLine, h, memory, short, when } from "./dom.js";
 import { apply, named, questionsOf, total, viewOf } from "./fold.js";
 import { icon, ring } from "./icons.js";
 import { ask, enter, newId, Refused, Stream } from "./net.js";
-import { applyLook, closePanel, complainInPanel, facts, panel, showPlan } from "./panels.js";
+import { applyLook, closePanel, complainInPanel, facts, models, panel, showPlan, taskRun } from "./panels.js";
 import { Review } from "./review.js";
 import { folders, remember, showElfs, showHits, showLists, titleOf } from "./sessions.js";
 import { hear, toast } from "./toast.js";
@@ -32,6 +32,8 @@ const AGAIN_MS = 400;
 const NEAR_TOP = 400;
 /** Between two looks at the list of sessions, however much happens. */
 const LIST_MS = 400;
+/** Between two looks at elfs and commands at work, of which no event tells. */
+const BESIDE_MS = 3000;
 /** Whoever wrote this lately is writing: a question does not take the focus. */
 const WRITING_MS = 2500;
 
@@ -54,6 +56,9 @@ let live = [];
 const stored = new Map();
 let drawing = 0;
 let written = -Infinity;
+/** The session in which the first message of the page without one will begin, once somebody begins to write or choose there. */
+let prepared = null;
+let atHome = null;
 
 const say = (request) => ask(current, request);
 const canSteer = () => hello?.rights === "steer";
@@ -73,9 +78,9 @@ const trying = (what) => (...args) => Promise.resolve().then(() => what(...args)
 const transcript = new Transcript({
   canSteer,
   output: (result, from, max) => say({ output: { result, from, max_bytes: max } }).then((it) => it.output, (error) => complain(error)),
-  rewind: (words, element) => {
+  rewind: (words, element, isFork) => {
     const same = [...document.querySelectorAll("#messages .message.user")].filter((it) => it.querySelector(".bubble").textContent === element.querySelector(".bubble").textContent);
-    actions.rewindTo(words, same.length - 1 - same.indexOf(element));
+    actions.rewindTo(words, same.length - 1 - same.indexOf(element), isFork);
   },
   fork: () => actions.fork(),
   review: () => review.open(),
@@ -89,7 +94,7 @@ const composer = new Composer({
   run: (name, argument) => actions.run(name, argument),
   commands: () => actions.commands(),
   // Where no session is shown yet, the one that the first message will begin in answers.
-  files: async () => (await ask(current ?? await anySession(hello.folder), { files: { max: MAX_FILES } })).text.split("\n").filter(Boolean),
+  files: async () => (await ask(current ?? (await prepare()).session, { files: { max: MAX_FILES } })).text.split("\n").filter(Boolean),
   prompts: () => transcript.prompts,
   isPrivate: () => Boolean(view?.info.incognito),
 });
@@ -166,6 +171,7 @@ async function read(isSame) {
   }
   byId("earlier").hidden = first === 0;
   begun();
+  draw();
   transcript.release();
   if (sought) locate(sought);
   else if (!isSame) transcript.toEnd();
@@ -278,10 +284,12 @@ function drawNow() {
   const asking = live.filter((it) => it.status.questions > 0 && it.status.session !== current).length + (open.length ? 1 : 0);
   document.title = (asking ? `(${asking}) ` : state === "works" ? "▸ " : "") + clean(short(name, 60));
   for (const id of ["facts", "open-menu"]) byId(id).hidden = !view;
-  byId("open-review").hidden = !view || !canSteer();
+  byId("open-review").hidden = byId("tabs").hidden = !view || !canSteer();
+  byId("tab-talk").toggleAttribute("data-news", open.length > 0 && review.isOpen);
   if (view) drawFacts();
   byId("composer").hidden = !hello || !canSteer() || Boolean(current && !view);
-  byId("mode").hidden = byId("model").hidden = !view;
+  byId("mode").hidden = byId("model").hidden = Boolean(current && !view);
+  if (!current) drawChoices(atHome?.mode ?? "", atHome?.arm);
   byId("stop").hidden = !turn;
   byId("stop").disabled = view?.state === "cancelling";
   byId("send").setAttribute("aria-label", turn ? "Steer" : "Send");
@@ -289,7 +297,11 @@ function drawNow() {
   const isNew = questions.show(open, canSteer());
   if (isNew.length) attend(isNew);
   showPlan(view?.plan ?? [], Boolean(turn));
-  showElfs(live, current, show, { isPrivate: Boolean(view?.info.incognito), opened: trying((id) => openStored(folder, id)) });
+  showElfs(live, current, show, {
+    isPrivate: Boolean(view?.info.incognito), jobs: transcript.jobs, opened: trying((id) => openStored(folder, id)),
+    showJob: (id) => { const { element } = transcript.jobs.get(id).card; element.closest(".group")?.setAttribute("open", ""); element.open = true; element.scrollIntoView({ block: "center" }); element.querySelector("summary").focus(); },
+    showRun: (report) => panel(`Task ${clean(report.task)}`, taskRun(report)),
+  });
 }
 
 function drawFacts() {
@@ -302,16 +314,32 @@ function drawFacts() {
     byId("facts").dataset.text = text + arm;
     fill(byId("facts"), ring(share), h("span", { class: "label" }, text));
     byId("facts").setAttribute("aria-label", `Model, context and cost: ${clean(arm)}${text ? ", " + text : ""}`);
-    fill(byId("model"), icon("chip"), h("span", { class: "label" }, clean(baseName(arm)) || "Model"));
-    byId("model").setAttribute("aria-label", `Model: ${clean(arm) || "chosen for each turn"}`);
   }
-  if (byId("mode").value !== view.mode) drawModes();
+  drawChoices(view.mode, view.arm ?? view.info.model);
 }
 
-function drawModes() {
-  const shown = CHOSEN_HERE.includes(view.mode) ? CHOSEN_HERE : [view.mode, ...CHOSEN_HERE];
-  fill(byId("mode"), shown.map((mode) => h("option", { value: mode }, MODES[mode] ?? mode)));
-  byId("mode").value = view.mode;
+/** What is chosen below the message: the mode, and the model; both are open where no session is in view. */
+function drawChoices(mode, arm) {
+  const name = clean(typeof arm === "string" ? arm : armName(arm));
+  const key = JSON.stringify([mode, name]);
+  if (byId("mode").dataset.key === key && byId("mode").value === mode) return;
+  byId("mode").dataset.key = key;
+  fill(byId("model"), icon("chip"), h("span", { class: "label" }, baseName(name) || "Model"));
+  byId("model").setAttribute("aria-label", `Model: ${name || "chosen for each turn"}`);
+  const shown = CHOSEN_HERE.includes(mode) ? CHOSEN_HERE : [mode, ...CHOSEN_HERE];
+  if ([...byId("mode").options].map((it) => it.value).join() !== shown.join()) fill(byId("mode"), shown.map((it) => h("option", { value: it }, MODES[it] ?? (it || "Permission mode"))));
+  byId("mode").value = mode;
+}
+
+/** Opens the session that the first message of the page will begin in, and shows what is chosen there. */
+function prepare() {
+  const own = (prepared ??= (async () => {
+    const session = await anySession(hello.folder);
+    const { status: { mode, arm } } = await ask(session, "status");
+    return { session, mode, arm };
+  })());
+  own.then((it) => { if (prepared === own) { atHome = it; draw(); } }, () => { prepared = null; });
+  return own;
 }
 
 const textOf = (contents) => contents.map((it) => it.text?.text ?? "[picture]").join(" ");
@@ -350,6 +378,7 @@ const placed = (session) => ({ ...session, folder: session.folder.replace(/(?<=.
 
 let listing = null;
 let again = false;
+let lookAgain = 0;
 /** Reads the list anew, soon, and once however often it is asked for. */
 function list() {
   if (listing) { again = true; return; }
@@ -359,6 +388,8 @@ function list() {
       look(live, current);
       drawLists();
       drawNow();
+      clearTimeout(lookAgain);
+      if (live.some(({ parent, jobs, status }) => (parent === current && status.state === "active") || (status.session === current && jobs))) lookAgain = setTimeout(() => document.hidden || list(), BESIDE_MS);
     } catch { /* the stream says what is wrong */ }
     await new Promise((done) => setTimeout(done, LIST_MS));
     listing = null;
@@ -410,7 +441,7 @@ async function openStored(where, id) {
 const anySession = async (where) => unused(where) ?? (await ask(null, { open: { folder: where, interactive: true, detach: "keep" } })).opened.session;
 
 async function openNew(where) {
-  const session = await anySession(where);
+  const session = prepared && where === hello.folder ? (await prepared).session : await anySession(where);
   closeSide();
   remember(where);
   show(session);
@@ -424,6 +455,7 @@ function show(session) {
   if (session !== current) {
     current = session;
     view = null;
+    prepared = atHome = null;
     attempts = 0;
     awaited = null;
     news.delete(session);
@@ -440,6 +472,8 @@ function show(session) {
   trying(readStored)();
 }
 
+/** Commands of the project and examples that a beginning offers. */
+const MAX_PROMPTS = 3;
 const PROMPTS = ["Explain how this project is built and tested", "Find a bug in what changed last, and fix it", "Write a test for the part that has none"];
 
 /** What a session shows in which nothing was said yet, and the page where no session is open. */
@@ -449,12 +483,14 @@ function begun() {
   byId("main").classList.toggle("empty", !box.hidden);
   if (box.hidden || !hello) return;
   const where = view?.folder || hello.folder;
+  const { branch, commands = [] } = view?.info ?? {};
+  const own = [...commands.filter((it) => it.origin === "project").map((it) => [`/${it.name} `, `/${it.name}${it.about ? ": " + firstLine(it.about) : ""}`]), ...(branch && !["main", "master"].includes(branch) ? [[`Review what changed on ${branch}`]] : []), ...PROMPTS.map((it) => [it])].slice(0, MAX_PROMPTS);
   const last = [...stored.get(where) ?? [], ...[...stored].filter(([it]) => it !== where).flatMap(([, all]) => all)].filter((it) => !it.child && !it.held_by && it.id !== current).slice(0, 3);
   fill(box, h("div", { class: "welcome" }, h("h2", null, canSteer() ? "What shall be done?" : "Watching"),
     h("p", { class: "where" }, h("span", { title: clean(where) }, icon("folder"), clean(where)), view?.info.branch && h("span", null, icon("fork"), clean(view.info.branch)), (view?.info.model || armName(view?.arm)) && h("span", null, icon("chip"), clean(view.info.model || armName(view.arm)))),
     !canSteer() && h("p", null, "Choose a session from the list to watch it."),
     canSteer() && last.length > 0 && [h("h3", null, "Go on with"), h("ul", null, last.map((it) => h("li", null, h("button", { type: "button", onclick: trying(() => openStored(placeOf(it.id), it.id)) }, icon("note"), short(clean(titleOf(it) || it.id), 70), h("small", null, when(it.changed_ms))))))],
-    canSteer() && [h("h3", null, last.length ? "Or begin with" : "Begin with"), h("ul", null, PROMPTS.map((text) => h("li", null, h("button", { type: "button", onclick: () => { composer.text = text; composer.focus(); } }, icon("spark"), text))))]));
+    canSteer() && [h("h3", null, last.length ? "Or begin with" : "Begin with"), h("ul", null, own.map(([text, words = text]) => h("li", null, h("button", { type: "button", onclick: () => { composer.text = text; composer.focus(); } }, icon("spark"), short(clean(words), 100)))))]));
 }
 
 function home(why = "") {
@@ -574,8 +610,28 @@ const cancel = trying(() => say("cancel"));
 byId("stop").addEventListener("click", cancel);
 byId("earlier").addEventListener("click", earlier);
 byId("transcript").addEventListener("scroll", () => { if (byId("transcript").scrollTop < NEAR_TOP && !byId("earlier").hidden && view) earlier(); }, { passive: true });
-byId("mode").addEventListener("change", trying(() => say({ set_mode: { mode: byId("mode").value } })));
-byId("model").addEventListener("click", () => actions.run("model", ""));
+byId("composer").addEventListener("focusin", () => { if (!current && canSteer()) prepare().catch(complain); });
+byId("mode").addEventListener("change", trying(async () => {
+  const mode = byId("mode").value;
+  if (current) return say({ set_mode: { mode } });
+  const home = await prepare();
+  await ask(home.session, { set_mode: { mode } });
+  home.mode = mode;
+  return draw();
+}));
+byId("model").addEventListener("click", () => (current ? actions.run("model", "") : panel("Model", chooseAtHome())));
+
+async function chooseAtHome() {
+  const home = await prepare();
+  const chosen = trying(async (arm) => {
+    await ask(home.session, { pin: { arm } });
+    home.arm = arm;
+    closePanel();
+    draw();
+  });
+  return models((request) => ask(home.session, request), "", chosen);
+}
+
 byId("facts").addEventListener("click", () => panel("Context and cost", facts(say, view)));
 byId("open-menu").addEventListener("click", () => actions.menu());
 byId("say").addEventListener("input", () => (written = performance.now()));
@@ -630,7 +686,7 @@ async function search(words, where) {
   showHits(hits, { words, where, others, chosen, again: trying((other) => search(words, other)) });
 }
 
-const covered = () => [byId("transcript"), byId("dock"), byId("review"), ...byId("bar").querySelectorAll("button")];
+const covered = () => [byId("tabs"), byId("transcript"), byId("dock"), byId("review"), ...byId("bar").querySelectorAll("button")];
 
 function openSide() {
   byId("side").classList.add("open");

@@ -1,11 +1,11 @@
 // Tool calls in words, a line each: what was done, what came of it; behind it the result, and last the call as it was
 // written. Drawn only once somebody looks.
 
-import { diff, diffOfCall, parse, tally, wholeOf } from "./diff.js";
+import { diff, diffOfCall, parse, sums, tally, wholeOf } from "./diff.js";
 import { clean, count, duration, h, short } from "./dom.js";
 import { icon } from "./icons.js";
 import { copyButton } from "./toast.js";
-import { argumentsOf, asText, inWords, looksInWords, outcome } from "./words.js";
+import { argumentsOf, asText, inWords, jobOf, looksInWords, outcome } from "./words.js";
 
 /** Characters of an argument or output that are drawn at once. */
 const MAX_SHOWN = 20000;
@@ -61,7 +61,9 @@ export class Card {
   /** Whether it only looked, so that it can stand with others in one line. */
   get isLook() { return this.#words.looks; }
   /** What it changed. */
-  get changes() { return this.#diff && !this.#result?.is_error ? parse(this.#diff) : []; }
+  changes = [];
+  /** What its result says of a background command. */
+  get job() { return this.#result && !this.#result.is_error ? jobOf(this.call, this.#result.parts.map((it) => it.text?.text ?? "").join("\n")) : null; }
 
   #say(state, verb) {
     this.element.dataset.state = state;
@@ -106,10 +108,8 @@ export class Card {
     this.#ms = ms ?? this.#ms;
     this.#say(result.is_error ? "failed" : "done", this.#isDenied ? "Denied:" : result.is_error ? this.#words.failed : this.#words.done);
     const parts = [];
-    if (this.#diff && !result.is_error) {
-      const files = parse(this.#diff);
-      parts.push(tally(files.reduce((all, it) => all + it.added, 0), files.reduce((all, it) => all + it.removed, 0)), " ");
-    }
+    this.changes = this.#diff && !result.is_error ? parse(this.#diff) : [];
+    if (this.changes.length) parts.push(tally(...sums(this.changes)), " ");
     const came = result.is_error || !this.isOver ? "" : outcome(this.call, text);
     if (came) parts.push(came);
     if (this.#ms !== null && this.#ms >= SLOW_MS) parts.push(came ? ", " : "", duration(this.#ms));

@@ -5,10 +5,12 @@ import { clean, count, h } from "./dom.js";
 import { highlight, languageOf } from "./highlight.js";
 import { icon } from "./icons.js";
 
-/** Lines of a file that are drawn at once; the rest comes with a click. */
-const MAX_LINES = 600;
+/** Lines of a file that are drawn at once; the rest once it is near. */
+const MAX_LINES = 200;
 /** Lines in one element that the browser lays out only where it is seen. */
-const CHUNK = 100;
+const CHUNK = 50;
+/** The height of a line, as in the style. */
+const LINE_EM = 1.6;
 /** Unchanged lines in a row that are folded, and those that stay around a change. */
 const FOLDED = 10;
 const AROUND = 3;
@@ -99,10 +101,10 @@ export function parse(text) {
 }
 
 /** How many lines a diff adds and takes away. @param {string} text */
-export function counted(text) {
-  const files = parse(text);
-  return [files.reduce((all, it) => all + it.added, 0), files.reduce((all, it) => all + it.removed, 0)];
-}
+export const counted = (text) => sums(parse(text));
+
+/** How many lines files of a diff add and take away. */
+export const sums = (files) => [files.reduce((all, it) => all + it.added, 0), files.reduce((all, it) => all + it.removed, 0)];
 
 /** How much was added and taken away, in colours. */
 export const tally = (added, removed) => [h("span", { class: "plus" }, `+${added}`), " ", h("span", { class: "minus" }, `−${removed}`)];
@@ -162,7 +164,7 @@ function marks(a, b) {
   return [[length(x, 0, start), a.length - length(x, x.length - end, x.length)], [length(y, 0, start), b.length - length(y, y.length - end, y.length)]];
 }
 
-/** Gives pairs of a line that went and one that came their marks. */
+/** Makes pairs of a line that went and the one that came for it. */
 function pair(rows) {
   for (let at = 0; at < rows.length;) {
     if (rows[at].kind !== "removed") { at++; continue; }
@@ -171,8 +173,8 @@ function pair(rows) {
     let end = middle;
     while (rows[end]?.kind === "added") end++;
     for (let place = 0; place < Math.min(middle - at, end - middle); place++) {
-      const found = marks(rows[at + place].text, rows[middle + place].text);
-      if (found) [rows[at + place].mark, rows[middle + place].mark] = found;
+      rows[at + place].partner = rows[middle + place];
+      rows[middle + place].partner = rows[at + place];
     }
     at = end;
   }
@@ -180,9 +182,11 @@ function pair(rows) {
 
 function code(row, language) {
   const [parts] = highlight(row.text, language);
-  if (!row.mark) return parts.map(([name, text]) => (name ? h("span", { class: name }, text) : text));
+  const { kind, text: own, partner } = row;
+  const mark = partner && (kind === "removed" ? marks(own, partner.text)?.[0] : marks(partner.text, own)?.[1]);
+  if (!mark) return parts.map(([name, text]) => (name ? h("span", { class: name }, text) : text));
   const out = [];
-  const [from, to] = row.mark;
+  const [from, to] = mark;
   let at = 0;
   for (const [name, text] of parts) {
     const cuts = [0, Math.min(Math.max(from - at, 0), text.length), Math.min(Math.max(to - at, 0), text.length), text.length];
@@ -211,12 +215,9 @@ function line(row, language, numbers) {
 function columns(rows, language) {
   const out = [];
   for (let at = 0; at < rows.length;) {
-    const row = rows[at];
-    if (row.kind === "gap" || row.kind === "note" || row.kind === "tool") { out.push(line(row)); at++; continue; }
     const sides = [[], []];
-    if (row.kind === "same") {
-      sides[0].push(row);
-      sides[1].push(row);
+    if (rows[at].kind === "same") {
+      for (const side of sides) side.push(rows[at]);
       at++;
     } else {
       while (rows[at]?.kind === "removed") sides[0].push(rows[at++]);
@@ -229,12 +230,42 @@ function columns(rows, language) {
   return out;
 }
 
-/** Rows as elements, in pieces that are laid out only where they are seen; long unchanged parts are folded. */
+/** Pieces of diffs that are still plain text, and how each becomes lines. */
+const plain = new WeakMap();
+// A piece becomes lines once it is near: until then its text is there, can be found and read, and is as high.
+const near = new IntersectionObserver((seen) => {
+  for (const { target, isIntersecting } of seen) {
+    if (!isIntersecting) continue;
+    near.unobserve(target);
+    target.replaceChildren(...plain.get(target)());
+  }
+}, { scrollMargin: "100%" });
+
+/** Rows as elements, in pieces of which those far below stay plain text until they are near; long unchanged parts are folded. */
 function drawn(rows, language, isSplit) {
   const out = [];
-  const draw = (some) => {
-    const lines = isSplit ? columns(some, language) : some.map((row) => line(row, language, ["before", "after"]));
-    for (let at = 0; at < lines.length; at += CHUNK) out.push(h("div", { class: "chunk" }, lines.slice(at, at + CHUNK)));
+  const lines = (some) => (isSplit ? columns(some, language) : some.map((row) => line(row, language, ["before", "after"])));
+  const piece = (some, at, all) => {
+    const box = h("div", { class: "chunk" });
+    box.style.containIntrinsicBlockSize = `auto ${some.length * LINE_EM}em`;
+    if (at < MAX_LINES) box.append(...lines(some));
+    else {
+      box.append(h("div", { class: "text" }, some.map((row) => `${SIGNS[row.kind][0] || " "} ${row.text}\n`).join("")));
+      plain.set(box, () => lines(some));
+      near.observe(box);
+    }
+    all.push(box);
+  };
+  const draw = (from, to, all = out) => {
+    for (let at = from; at < to;) {
+      // What can be pressed, and what is no line, is always there.
+      if (!(rows[at].kind in SIGNS)) { all.push(line(rows[at++])); continue; }
+      let end = at;
+      // What belongs together stays together where that is near.
+      while (end < to && rows[end].kind in SIGNS && (end - at < CHUNK || (end - at < 2 * CHUNK && rows[end].kind !== "same"))) end++;
+      piece(rows.slice(at, end), at, all);
+      at = end;
+    }
   };
   let from = 0;
   for (let at = 0; at < rows.length;) {
@@ -242,35 +273,20 @@ function drawn(rows, language, isSplit) {
     while (rows[end]?.kind === "same") end++;
     const [first, last] = [at + (at ? AROUND : 0), end - (end < rows.length ? AROUND : 0)];
     if (last - first >= FOLDED) {
-      draw(rows.slice(from, first));
-      const hidden = rows.slice(first, last);
-      const button = h("button", { type: "button", class: "fold", onclick: () => {
-        const lines = isSplit ? columns(hidden, language) : hidden.map((row) => line(row, language, ["before", "after"]));
-        button.replaceWith(h("div", { class: "chunk" }, lines));
-      } }, `⋯ ${count(hidden.length, "unchanged line")}`);
+      draw(from, first);
+      const unfold = () => {
+        const all = [];
+        draw(first, last, all);
+        button.replaceWith(...all);
+      };
+      const button = h("button", { type: "button", class: "fold", onclick: unfold }, `⋯ ${count(last - first, "unchanged line")}`);
       out.push(button);
       from = last;
     }
     at = Math.max(end, at + 1);
   }
-  draw(rows.slice(from));
+  draw(from, rows.length);
   return out;
-}
-
-/** Draws rows in the place of a button, a part each frame, so that the page answers meanwhile. */
-function drawInSteps(button, rows, language, isSplit) {
-  button.disabled = true;
-  let at = 0;
-  const step = () => {
-    let end = Math.min(rows.length, at + MAX_LINES);
-    // What belongs together stays together where that is near.
-    for (let most = end + CHUNK; end < rows.length && end < most && rows[end].kind !== "same"; end++);
-    button.before(...drawn(rows.slice(at, end), language, isSplit));
-    at = end;
-    if (at < rows.length) requestAnimationFrame(step);
-    else button.remove();
-  };
-  step();
 }
 
 /** One file of a diff. `isSplit`: in two columns; `whole(file)` gives all of one that was cut. */
@@ -282,12 +298,7 @@ export function fileElement(file, { isSplit = false, isOpen = true, isOnly = fal
     if (isDrawn) return;
     isDrawn = true;
     pair(file.rows);
-    box.append(...file.notes.map((text) => h("p", { class: "note" }, text)), ...drawn(file.rows.slice(0, MAX_LINES), language, isSplit));
-    const rest = file.rows.length - MAX_LINES;
-    if (rest > 0) {
-      const more = h("button", { type: "button", class: "more", onclick: () => drawInSteps(more, file.rows.slice(MAX_LINES), language, isSplit) }, `Show the other ${count(rest, "line")}`);
-      box.append(more);
-    }
+    box.append(...file.notes.map((text) => h("p", { class: "note" }, text)), ...drawn(file.rows, language, isSplit));
     if (file.cut) {
       const all = whole?.();
       const note = h("p", { class: "note" }, `${count(file.cut, "more line")} of this diff did not come along.`);
@@ -295,7 +306,7 @@ export function fileElement(file, { isSplit = false, isOpen = true, isOnly = fal
         // A new file is nothing but what is written; of another one the beginning of the diff stays, and says what goes.
         if (file.state === "new") box.replaceChildren(more);
         else note.textContent = "The diff ends here. All that is written:";
-        drawInSteps(more, all.rows, language, isSplit);
+        more.replaceWith(...drawn(all.rows, language, isSplit));
       };
       const more = all && h("button", { type: "button", class: "more", onclick: show }, `Show all ${count(all.rows.length, "line")} that are written`);
       box.append(note, ...(more ? [more] : []));
@@ -314,7 +325,7 @@ export function fileElement(file, { isSplit = false, isOpen = true, isOnly = fal
 /** A diff, file by file. @param {string} text @param {Parameters<typeof fileElement>[1]} [options] */
 export function diff(text, options = {}) {
   const files = parse(text);
-  const [added, removed] = counted(text);
+  const [added, removed] = sums(files);
   return h("div", { class: options.isSplit ? "diff split" : "diff", role: "group", "aria-label": `Diff of ${count(files.length, "file")}: ${added} lines added, ${removed} removed` },
     files.map((file) => fileElement(file, { ...options, isOnly: files.length === 1 })));
 }

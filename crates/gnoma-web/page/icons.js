@@ -55,6 +55,18 @@ export function icon(name) {
   return svg;
 }
 
+/** A part of a whole, as a bar. @param {number} share 0 to 1 */
+export function bar(share) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("class", "bar");
+  svg.setAttribute("aria-hidden", "true");
+  const part = document.createElementNS(SVG, "rect");
+  part.setAttribute("width", `${100 * share}%`);
+  part.setAttribute("height", "100%");
+  svg.append(part);
+  return svg;
+}
+
 /** How full something is, as a ring. @param {number} share 0 to 1 */
 export function ring(share) {
   const svg = document.createElementNS(SVG, "svg");

@@ -1,9 +1,13 @@
 // What is looked at beside the conversation: models, places to go back to, changes, facts, settings.
 
-import { byId, clean, cost, count, fill, h, memory, tokens, when } from "./dom.js";
-import { total } from "./fold.js";
-import { icon } from "./icons.js";
-import { armName, MODES, SETTINGS, STEPS, THINKING } from "./words.js";
+import { byId, clean, cost, count, duration, fill, h, memory, money, short, tokens, when } from "./dom.js";
+import { named, total } from "./fold.js";
+import { bar, icon } from "./icons.js";
+import { armName, MODES, SETTINGS, STEPS, TASK_STEPS, THINKING } from "./words.js";
+
+/** Turns whose costs are shown, and messages that are read to find them. */
+const MAX_TURNS = 10;
+const MAX_TURN_MESSAGES = 200;
 
 const dialog = byId("panel");
 let before = null;
@@ -115,6 +119,14 @@ export async function settings(say, view, names, notices) {
     h("p", { class: "note" }, "Other settings, keys and providers are changed at the machine itself.")];
 }
 
+/** How a run of a task went, step by step. */
+export function taskRun({ steps, summary }) {
+  return [h("ol", { class: "steps" }, steps.map((it) => {
+    const [image, word] = TASK_STEPS[it.state] ?? TASK_STEPS.waiting;
+    return h("li", null, icon(image), h("span", { dir: "auto" }, clean(it.title), it.why && h("small", null, clean(it.why))), h("small", null, [word, it.took_ms ? duration(it.took_ms) : "", it.micro_usd ? money(it.micro_usd) : ""].filter(Boolean).join(", ")));
+  })), h("p", { dir: "auto" }, clean(summary))];
+}
+
 /** The plan of the work, with the step that is under way in its first line. */
 export function showPlan(steps, isAtWork) {
   const box = byId("plan");
@@ -141,15 +153,49 @@ export function keys() {
 
 /** Facts about a session. */
 export async function facts(say, view) {
-  const { usage } = await say("usage");
+  const [{ usage }, parts, turns] = await Promise.all([say("usage"), windowParts(say), turnCosts(say)]);
   const fact = (name, value) => (value ? [h("dt", null, name), h("dd", null, value)] : []);
   const window = view.info.window;
-  return h("dl", null,
+  return [bars("What fills the context", parts), bars("The last turns", turns), h("dl", null,
     fact("Folder", clean(view.folder)), fact("Branch", clean(view.info.branch ?? "")), fact("Model", clean(armName(view.arm) || view.info.model || "")),
     fact("Mode", MODES[view.mode]), fact("Messages", String(view.messages)),
     fact("Context", `${tokens(view.context?.tokens || total(view.last_call))}${window ? ` of ${tokens(window)}` : ""} tokens`),
     fact("Read", `${tokens(usage.usage.input)} tokens, ${tokens(usage.usage.cache_read)} from the cache`), fact("Written", `${tokens(usage.usage.output)} tokens`),
     fact("Cost since it was opened", cost(usage)), fact("Saved", view.info.incognito ? "no (incognito)" : view.info.is_kept ? "yes" : "no"),
-    fact("Session", view.session), fact("Tools", view.tools.map(clean).join(", ")));
+    fact("Session", view.session), fact("Tools", view.tools.map(clean).join(", ")))];
+}
+
+/** Rows of a name, a part of the largest, and words, as bars. */
+function bars(title, rows) {
+  const most = Math.max(...rows.map(([, value]) => value));
+  return most > 0 && [h("h3", null, title), h("dl", { class: "bars" }, rows.map(([name, value, words]) => [h("dt", { dir: "auto" }, name), h("dd", null, bar(value / most), words)]))];
+}
+
+const PARTS = { system: "gnoma's instructions", tools: "Tools", instructions: "The project's instructions", history: "Conversation", results: "Results of tools" };
+
+async function windowParts(say) {
+  const used = (await say({ explain: "context" }).catch(() => ({}))).window?.used ?? {};
+  return Object.entries(PARTS).map(([name, words]) => [words, used[name] ?? 0, `${tokens(used[name] ?? 0)} tokens`]);
+}
+
+/** What the last turns cost, or took where no price is known. */
+async function turnCosts(say) {
+  const { history } = await say({ history: { before: null, max: MAX_TURN_MESSAGES } });
+  const rows = [];
+  let [prompt, micro] = ["", 0];
+  const notes = [...history.notes ?? []];
+  for (const [place, message] of history.messages.entries()) {
+    const words = message.role === "user" ? message.content.map((it) => it.text?.text ?? "").join(" ").trim() : "";
+    if (words && !words.startsWith("[system]")) prompt = words;
+    while (notes[0]?.after <= history.first + place) {
+      const [kind, event] = named(notes.shift().event);
+      if (kind === "cost") micro = event.turn_micro_usd;
+      if (kind !== "turn_ended") continue;
+      rows.push([short(clean(prompt), 60), micro, event.usage.output]);
+      micro = 0;
+    }
+  }
+  const hasPrices = rows.some(([, it]) => it);
+  return rows.slice(-MAX_TURNS).map(([name, it, output]) => [name || "…", hasPrices ? it : output, [hasPrices ? money(it) : "", `${tokens(output)} tokens written`].filter(Boolean).join(", ")]);
 }
 

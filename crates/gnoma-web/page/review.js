@@ -1,7 +1,7 @@
 // What has changed, beside the conversation: the files, their lines, what was looked at, and comments on lines that go
 // into the message box.
 
-import { counted, fileElement, parse, tally } from "./diff.js";
+import { fileElement, parse, sums, tally } from "./diff.js";
 import { baseName, byId, clean, count, fill, h, iconButton, memory, short } from "./dom.js";
 import { icon } from "./icons.js";
 import { toast } from "./toast.js";
@@ -23,6 +23,10 @@ export class Review {
     this.#button.append(icon("diff"), h("span", { class: "label" }, "Changes"));
     this.#button.setAttribute("aria-label", "Changes");
     this.#button.addEventListener("click", () => (this.isOpen ? this.close() : this.open()));
+    // On a phone both are tabs.
+    byId("tab-talk").addEventListener("click", () => { if (this.isOpen) this.close(); });
+    byId("tab-review").addEventListener("click", () => { if (!this.isOpen) this.open(); });
+    this.#mark();
     this.#box.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.defaultPrevented) return;
       event.preventDefault();
@@ -31,6 +35,12 @@ export class Review {
   }
 
   get isOpen() { return !this.#box.hidden; }
+
+  #mark() {
+    this.#button.setAttribute("aria-expanded", String(this.isOpen));
+    byId("tab-talk").setAttribute("aria-pressed", String(!this.isOpen));
+    byId("tab-review").setAttribute("aria-pressed", String(this.isOpen));
+  }
 
   /** Another session is in view. */
   show(session) {
@@ -45,10 +55,10 @@ export class Review {
   /** `isBack`: the browser has gone back already. */
   close(isFocused = true, isBack = false) {
     this.#box.hidden = true;
-    this.#button.setAttribute("aria-expanded", "false");
+    this.#mark();
     if (this.#isEntry && !isBack) history.back();
     this.#isEntry = false;
-    if (isFocused) this.#button.focus();
+    if (isFocused) (this.#button.offsetParent ? this.#button : byId("tab-talk")).focus();
   }
 
   async open() {
@@ -58,7 +68,7 @@ export class Review {
       this.#isEntry = true;
     }
     this.#box.hidden = false;
-    this.#button.setAttribute("aria-expanded", "true");
+    this.#mark();
     this.#frame();
     byId("review-title").focus();
     await this.refresh();
@@ -125,7 +135,7 @@ export class Review {
     const top = this.#body.scrollTop;
     this.#drawUndo();
     const files = parse(this.#text ?? "");
-    const [added, removed] = counted(this.#text ?? "");
+    const [added, removed] = sums(files);
     fill(byId("review-title"), files.length ? [`${count(files.length, "file")} `, tally(added, removed)] : "Changes");
     if (!files.length) return fill(this.#body, h("p", { class: "note" }, this.#about ? `No changes. ${this.#about}` : "No files were changed."));
     const isSplit = this.#isSplit;

@@ -1,8 +1,8 @@
 // The list of sessions: by project, then those that are open and those that are saved, by day; and the elfs of a session.
 
-import { baseName, byId, clean, count, fill, h, iconButton, memory, short, when } from "./dom.js";
+import { baseName, byId, clean, count, fill, firstLine, h, iconButton, memory, money, short, when } from "./dom.js";
 import { icon } from "./icons.js";
-import { stateOf } from "./words.js";
+import { inWords, stateOf } from "./words.js";
 
 /** Folders that are remembered, so that their sessions are found again. */
 const MAX_FOLDERS = 24;
@@ -43,10 +43,12 @@ function entry({ id, state, title, note, isCurrent, onclick, isDisabled = false,
 }
 
 /** A session that is open: whether it asks, works, has news, or rests. */
-function liveEntry(session, list, note) {
+function liveEntry(session, list, changed) {
   const { status, title, jobs } = session;
   const state = stateOf(status);
   const hasNews = list.news?.has(status.session);
+  // What an elf does, on which model, for how much.
+  const note = list.isOfElfs ? [...status.running.slice(-1).map((name) => inWords({ name, arguments: {} }).doing), status.arm ? baseName(status.arm.model) : "", status.micro_usd ? money(status.micro_usd) : ""].filter(Boolean).join(" · ") : changed;
   const words = [state === "idle" ? "" : state === "asks" ? "needs an answer" : state === "works" ? "working" : state, jobs ? `${jobs} in the background` : "", note].filter(Boolean);
   return entry({ id: status.session, state: state === "idle" && hasNews ? "news" : state, title: titleOf(session, list.known) || "New session", note: words.join(" · "), word: hasNews && state === "idle" ? "ended, not read" : "", isCurrent: status.session === list.current, onclick: () => list.chosen(status.session) });
 }
@@ -132,31 +134,69 @@ function rememberElfs(live, session, isPrivate) {
   }
 }
 
+/** Runs of tasks that are remembered. */
+const MAX_RUNS = 20;
+/** Runs of tasks that were started here: session, line, and the report once there is one. */
+let runs = memory.list("tasks").flatMap((it) => { try { return [JSON.parse(it)]; } catch { return []; } });
+
+/** Begins a row for a run of a task; gives how to end it with its report, or without one. */
+export function beginTask(session, line, isPrivate) {
+  const run = { session, line, isPrivate };
+  runs = [...runs, run].slice(-MAX_RUNS);
+  return (report) => {
+    if (report) run.report = report;
+    else runs = runs.filter((it) => it !== run);
+    memory.set("tasks", JSON.stringify(runs.filter((it) => it.report && !it.isPrivate).map((it) => JSON.stringify(it))));
+  };
+}
+
 /**
- * The elfs of a session: those at work, and below them those that this browser has seen and that have ended, whose
- * conversations can be opened; and how many commands it runs in the background.
+ * What a session has beside its conversation: elfs, background commands and runs of tasks. Those at work are rows; what has
+ * ended stays below them, and can be opened. `about` has: isPrivate, jobs, opened(id), showJob(id), showRun(report).
  */
-export function showElfs(live, session, chosen, { isPrivate, opened }) {
+export function showElfs(live, session, chosen, about) {
   const box = byId("elfs");
-  if (session) rememberElfs(live, session, isPrivate);
-  const below = session ? branch(live, session, { current: null, chosen, known: new Map() }) : null;
+  if (session) rememberElfs(live, session, about.isPrivate);
+  const below = session ? branch(live, session, { current: null, chosen, known: new Map(), isOfElfs: true }) : null;
   const living = new Set(live.map((it) => it.status.session));
-  const ended = elfs.map((it) => it.match(/^(\S+) (\S+) (.*)$/s) ?? []).filter(([, parent, id]) => session && parent === session && !living.has(id));
-  const jobs = live.find((it) => it.status.session === session)?.jobs ?? 0;
-  const focused = box.contains(document.activeElement);
-  box.hidden = !below && !ended.length && !jobs;
+  const elfsOver = elfs.map((it) => it.match(/^(\S+) (\S+) (.*)$/s) ?? []).filter(([, parent, id]) => session && parent === session && !living.has(id));
+  const running = live.find((it) => it.status.session === session)?.jobs ?? 0;
+  const jobs = session ? [...about.jobs.values()] : [];
+  // The server counts those that run; the conversation knows which have ended as far as the model has asked.
+  const open = running ? jobs.filter((it) => !it.isOver) : [];
+  const state = open.length <= running ? "running" : "running or ended";
+  const here = runs.filter((it) => it.session === session);
+  const job = (it, note) => entry({ id: `job ${it.id}`, state: note ? "works" : "saved", title: firstLine(it.command ?? `Command ${it.id}`), note: note || it.state || "ended", onclick: () => about.showJob(it.id) });
+  const rows = [
+    ...open.map((it) => job(it, state)),
+    ...here.filter((it) => !it.report).map((it) => entry({ id: it.line, state: "works", title: `Task ${it.line}`, note: "running", onclick: () => byId("transcript").focus() })),
+  ];
+  const jobsOver = jobs.filter((it) => !open.includes(it));
+  const runsOver = here.filter((it) => it.report);
+  const many = elfsOver.length + jobsOver.length + runsOver.length;
+  const focused = box.contains(document.activeElement) && document.activeElement;
+  const unknown = running - open.length;
+  box.hidden = !below && !rows.length && !many && unknown <= 0;
   if (box.hidden) {
     if (focused) byId("say").focus();
     return;
   }
-  if (!box.childElementCount) fill(box, h("h2", { class: "sr" }, "Elfs and commands in the background"), h("div", null), h("div", null));
-  fill(box.children[1], below, jobs > 0 && h("p", { class: "note row" }, icon("terminal"), count(jobs, "command runs", "commands run"), " in the background"));
+  if (!box.childElementCount) fill(box, h("h2", { class: "sr" }, "Elfs, tasks and commands in the background"), h("div", null), h("div", null));
+  const item = (it) => h("li", null, it);
+  const atWork = h("div", null, below, rows.length > 0 && h("ul", null, rows.map(item)), unknown > 0 && h("p", { class: "note row" }, icon("terminal"), count(unknown, "command runs", "commands run"), " in the background"));
+  if (!atWork.isEqualNode(box.children[1])) {
+    box.children[1].replaceWith(atWork);
+    if (focused && !focused.isConnected) ([...atWork.querySelectorAll(".entry")].find((it) => it.dataset.session === focused.dataset.session) ?? byId("say")).focus();
+  }
   // What has ended stays as it is, open or closed, until there is more of it.
-  const key = JSON.stringify(ended.map(([, , id]) => id));
+  const key = JSON.stringify([session, elfsOver.map(([, , id]) => id), jobsOver.map((it) => [it.id, it.state]), runsOver.length]);
   if (box.dataset.key === key) return;
   box.dataset.key = key;
-  fill(box.children[2], ended.length > 0 && h("details", { class: "ended" }, h("summary", null, icon("hat"), count(ended.length, "elf has ended", "elfs have ended"), icon("right")),
-    h("ul", null, ended.map(([, , id, title]) => h("li", null, entry({ id, state: "saved", title, note: "done", onclick: () => opened(id) }))))));
+  const kinds = [[elfsOver, "elf"], [jobsOver, "command"], [runsOver, "task"]].filter(([all]) => all.length).map(([all, word]) => count(all.length, word));
+  fill(box.children[2], many > 0 && h("details", { class: "ended" }, h("summary", null, icon("check"), `Ended: ${kinds.join(", ")}`, icon("right")), h("ul", null,
+    elfsOver.map(([, , id, title]) => item(entry({ id, state: "saved", title, note: "done", onclick: () => about.opened(id) }))),
+    jobsOver.map((it) => item(job(it, ""))),
+    runsOver.map((it) => item(entry({ id: it.line, state: "saved", title: `Task ${it.line}`, note: it.report.state, onclick: () => about.showRun(it.report) }))))));
 }
 
 /** Projects that a search offers besides the one that it looked in. */

@@ -7,6 +7,8 @@ const FILES = /^\/(?:[a-z-]+\.(?:js|css|svg|webmanifest))?$/;
 addEventListener("install", () => skipWaiting());
 addEventListener("activate", (event) => event.waitUntil((async () => {
   for (const name of await caches.keys()) if (name.startsWith("gnoma-") && name !== SHELL) await caches.delete(name);
+  // The browser asks for the page while it wakes the worker.
+  await registration.navigationPreload?.enable();
   await clients.claim();
 })()));
 
@@ -15,7 +17,7 @@ addEventListener("fetch", (event) => {
   if (event.request.method !== "GET" || url.origin !== location.origin || url.search || !FILES.test(url.pathname)) return;
   event.respondWith((async () => {
     try {
-      const answer = await fetch(event.request);
+      const answer = (await event.preloadResponse) ?? (await fetch(event.request));
       if (answer.ok) {
         const copy = answer.clone();
         event.waitUntil(caches.open(SHELL).then((cache) => cache.put(url.pathname, copy)));

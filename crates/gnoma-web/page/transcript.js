@@ -13,12 +13,12 @@ import { armName, ending, PLAN, sentence } from "./words.js";
 const HIDDEN_MS = 1000;
 /** Characters of thinking that are drawn while it is written. */
 const MAX_THINKING = 8000;
-/** What drawing may take of a frame. */
-const FRAME_MS = 6;
+/** What drawing may take of a frame; the browser then takes several times as long to lay it out. */
+const FRAME_MS = 3;
 /** Between two drawings of what is being written: often enough for whoever reads along. */
 const PAUSE_MS = 40;
-/** How many times longer than it took the next drawing waits, so that several pages leave each other and the person room. */
-const REST = 3;
+/** How long the next drawing waits, as a multiple of what the frame before took, so that several pages leave each other and the person room. */
+const REST = 1;
 /** Characters of a message that are drawn at once; a longer one is drawn over several frames. */
 const MAX_AT_ONCE = 4000;
 /** What gnoma itself tells a model begins so. */
@@ -39,6 +39,8 @@ export class Transcript {
   #cards = new Map();
   #early = new Map();
   #growing = null; #answer = null;
+  /** What is drawn in the conversation of an answer that is being written. */
+  #begun = [];
   #thinking = null; #thought = "";
   #drafts = new Map();
   #dirty = new Set();
@@ -49,9 +51,13 @@ export class Transcript {
   #started = 0;
   #turn = newTurn();
   #retry = null;
+  /** What is drawn now lies before what is there. */
+  #isOlder = false;
   #actions;
   /** What the person wrote, the oldest first. */
   prompts = [];
+  /** Background commands that the conversation tells of, by their numbers. */
+  jobs = new Map();
 
   /** `actions` has what can be done with a message: `output`, `rewind`, `fork`, `review`, `canSteer`. */
   constructor(actions) {
@@ -78,6 +84,7 @@ export class Transcript {
     this.#turn = newTurn();
     this.#retry = null;
     this.prompts = [];
+    this.jobs.clear();
     byId("echo").replaceChildren();
     this.#beginAnswer();
     this.#follows = true;
@@ -148,7 +155,7 @@ export class Transcript {
   #schedule() {
     if (this.#scheduled || this.#held) return;
     this.#scheduled = true;
-    const draw = () => { this.#scheduled = false; this.#flush(); };
+    const draw = () => this.#flush();
     const pause = document.hidden ? HIDDEN_MS : this.#next - performance.now();
     if (pause > 0) setTimeout(document.hidden ? draw : () => requestAnimationFrame(draw), pause);
     else requestAnimationFrame(draw);
@@ -161,10 +168,13 @@ export class Transcript {
     for (const op of ops) this.#attempt(() => this.#do(op));
     const until = performance.now() + FRAME_MS;
     for (const it of this.#dirty) if (this.#attempt(() => it.draw(until)) ?? true) this.#dirty.delete(it);
-    if (this.#follows) this.#scroller.scrollTop = this.#scroller.scrollHeight;
-    const took = performance.now() - since;
-    this.#next = since + Math.max(this.#dirty.size ? 0 : PAUSE_MS, took * (1 + REST));
-    if (this.#dirty.size) this.#schedule();
+    // Once the browser has laid it out and painted it: that takes longer than making it.
+    setTimeout(() => {
+      const took = performance.now() - since;
+      this.#next = since + Math.max(this.#dirty.size ? 0 : PAUSE_MS, took * (1 + REST));
+      this.#scheduled = false;
+      if (this.#dirty.size || this.#ops.length) this.#schedule();
+    });
   }
 
   /** Draws one thing: what cannot be drawn costs a line, and nothing that comes after it. */
@@ -181,7 +191,9 @@ export class Transcript {
         if (!this.#growing) {
           this.#answer = h("div", { class: "message assistant" });
           this.#growing = new Growing(this.#answer);
-          this.#live.append(this.#answer);
+          // It stays where it is once it is whole: to move all of a long answer takes a browser longer than a frame.
+          this.#begun.push(...this.#live.children, this.#answer);
+          this.#messages.append(...this.#begun);
         }
         this.#growing.push(pieces.join(""));
         this.#dirty.add(this.#growing);
@@ -250,7 +262,19 @@ export class Transcript {
     this.#count(card);
   }
 
+  /** Keeps what a call says of a background command; what an older page says is what was not known yet. */
+  #noteJob(card) {
+    const said = card.job;
+    if (!said) return;
+    const known = this.jobs.get(said.id);
+    if (said.command === undefined) {
+      if (!known || !this.#isOlder) this.jobs.set(said.id, { ...known, ...said, card: known?.card ?? card });
+    } else if (!known || !this.#isOlder) this.jobs.set(said.id, { ...said, card });
+    else if (known.command === undefined) this.jobs.set(said.id, { ...said, state: known.state, isOver: known.isOver, card });
+  }
+
   #count(card) {
+    this.#noteJob(card);
     for (const file of card.changes) {
       const known = this.#turn.files.get(file.path) ?? { added: 0, removed: 0, calls: new Map() };
       known.calls.set(card.call.id, file);
@@ -260,11 +284,14 @@ export class Transcript {
     }
   }
 
-  #beginAnswer() {
+  /** Forgets what was being written; `kept` stays where it is drawn. */
+  #beginAnswer(kept = null) {
     for (const it of [this.#growing, ...this.#drafts.values()]) this.#dirty.delete(it);
     this.#growing = this.#answer = this.#thinking = null;
     this.#thought = "";
     this.#drafts.clear();
+    for (const it of this.#begun) if (it !== kept) it.remove();
+    this.#begun = [];
     this.#live.replaceChildren();
   }
 
@@ -276,10 +303,15 @@ export class Transcript {
     }
     const [growing, answer] = [this.#growing, this.#answer];
     const texts = message.content.filter((it) => it.text?.text.trim());
-    const isDrawn = growing && texts.length === 1 && texts[0].text.text === growing.text && !hasReferences(growing.text);
-    this.#beginAnswer();
-    if (isDrawn) this.#dirty.add(growing);
-    this.#put(this.#message(message, isDrawn ? answer : null));
+    const isFirst = message.content.findIndex((it) => it.tool_call) >>> 0 > message.content.indexOf(texts[0]);
+    const isDrawn = growing && texts.length === 1 && isFirst && texts[0].text.text === growing.text && !hasReferences(growing.text);
+    this.#beginAnswer(isDrawn ? answer : null);
+    if (!isDrawn) return this.#put(this.#message(message));
+    this.#dirty.add(growing);
+    const parts = this.#message(message, answer);
+    const place = parts.indexOf(answer);
+    answer.before(...parts.slice(0, place));
+    this.#put(parts.slice(place + 1));
   }
 
   #think(text) {
@@ -377,7 +409,8 @@ export class Transcript {
 
   /** What the person said, as wide as its text, with what can be done from there. */
   #said(texts, words) {
-    const acts = h("div", { class: "acts" }, copyButton(() => words), this.#actions.canSteer() && iconButton("rewind", { words: "Rewind to here", onclick: () => this.#actions.rewind(words, element) }));
+    const acts = h("div", { class: "acts" }, copyButton(() => words), this.#actions.canSteer() && [
+      iconButton("rewind", { words: "Rewind to here", onclick: () => this.#actions.rewind(words, element) }), iconButton("fork", { words: "Fork from here", onclick: () => this.#actions.rewind(words, element, true) })]);
     const element = h("div", { class: "message user" }, h("h2", { class: "sr" }, `You wrote: ${short(clean(words), 80)}`), h("div", { class: "bubble" }, texts), acts);
     return element;
   }
@@ -408,6 +441,7 @@ export class Transcript {
     const [own, turn, prompts, retry] = [this.#messages, this.#turn, this.prompts, this.#retry];
     // The newest page ends where what comes goes on; an older one ends before another turn.
     const isNewest = !own.hasChildNodes();
+    this.#isOlder = !isNewest;
     this.#messages = box;
     this.#turn = newTurn();
     this.#retry = null;
@@ -419,6 +453,7 @@ export class Transcript {
     if (!isNewest && !this.#turn.isOver && !this.#turn.calls && own.firstElementChild?.matches(".message.user")) this.#put([this.#footer()]);
     if (isNewest && isIdle && !this.#turn.isOver && !this.#turn.calls) this.#put([this.#footer()]);
     this.#messages = own;
+    this.#isOlder = false;
     if (!isNewest) [this.#turn, this.#retry] = [turn, retry];
     this.prompts = [...this.prompts, ...prompts].slice(-MAX_PROMPTS);
     for (const [id, card] of later) this.#cards.set(id, card);

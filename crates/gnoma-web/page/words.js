@@ -65,10 +65,14 @@ const TOOLS = {
   elf: ["hat", "Elfs", "Elfs"],
   ask: ["ask", "Asked you", "Asks you"],
   skill: ["spark", "Read the skill", "Reading the skill"],
+  job: ["terminal", "Background command:", "Background command:"],
 };
 
 /** How the line of a call that failed begins. */
 const FAILED = { __proto__: null, "fs.read": "Could not read", "fs.ls": "Could not list", "fs.glob": "Could not look for", "fs.grep": "Could not search", "fs.edit": "Did not edit", "fs.write": "Did not write", bash: "Failed:", "elf.spawn": "Elfs failed:" };
+
+/** Where a step of a task stands: its icon, and the word for it. */
+export const TASK_STEPS = { __proto__: null, waiting: ["more", "not begun"], begun: ["right", "begun"], done: ["check", "done"], failed: ["alert", "failed"], stopped: ["stop", "stopped"], skipped: ["more", "left out"] };
 
 /** The tool of the model's plan: it is shown above the message box, and needs no card. */
 export const PLAN = "plan";
@@ -94,6 +98,20 @@ export function brief(call) {
   if (!says) return "";
   if ((call.name === "fs.grep" || call.name === "fs.glob") && typeof given.path === "string" && given.path !== ".") return short(`${text} in ${given.path}`, 120);
   return short(text, 160);
+}
+
+/**
+ * The background command that a call starts or asks about: its number, its command where it is started, and the state where
+ * the result says it; null of other calls.
+ */
+export function jobOf(call, text) {
+  const { command = "", id } = call.arguments ?? {};
+  if (call.name === "bash") {
+    const started = /^job (\d+) started$|continues as job (\d+)\]$/m.exec(text);
+    return started && { id: +(started[1] ?? started[2]), command: asText(command) };
+  }
+  const state = call.name === "job" && /^job \d+: (.*)$/m.exec(text)?.[1];
+  return state && Number.isInteger(id) ? { id, state, isOver: !state.startsWith("Running") } : null;
 }
 
 /** What came of a call that looked, in a few words. @returns {string} */

@@ -27,7 +27,7 @@ mod tui;
 mod web;
 mod web_devices;
 
-use std::{path::Path, process::ExitCode};
+use std::{panic::resume_unwind, path::Path, process::ExitCode, thread};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
@@ -42,12 +42,25 @@ use crate::{
     report::Exit,
 };
 
+/// The size of the stack that everything but the sandbox's own processes runs on.
+const STACK_BYTES: usize = 8 << 20;
+
 fn main() -> ExitCode {
     // The walls around a command are built by a fresh copy of this program, before anything else.
     let mut words = std::env::args_os().skip(1).peekable();
     if words.peek().is_some_and(|word| launcher::is_request(word)) {
         return launcher::main(words);
     }
+    // The stack of the first thread has the size that the shell allows (`ulimit -s`), which may be too small.
+    let started = thread::Builder::new().name("main".to_owned()).stack_size(STACK_BYTES).spawn(run);
+    match started {
+        Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+        Err(_) => run(),
+    }
+}
+
+/// Runs what the command line asks for.
+fn run() -> ExitCode {
     let line: Vec<_> = std::env::args_os().collect();
     match args::answer_line(&line) {
         Some(LineAnswer::Help(text)) => return report::print_help(text),

@@ -241,7 +241,12 @@ fn read_word(words: &'static [&'static str], text: &str) -> Result<Value, Refusa
     if let Some(word) = words.iter().find(|word| fold_word(word) == folded) {
         return Ok(Value::Text((*word).into()));
     }
+    let is_near = |word: &&str| {
+        let plain = fold_word(word);
+        nearest_name(&folded, std::iter::once(plain.as_str())).is_some()
+    };
     let near = nearest_name(text, words.iter().copied());
+    let near = near.or_else(|| words.iter().copied().find(is_near));
     Err(Refusal {
         message: format!("cannot be `{}`: it is one of {}", text.escape_debug(), words.join(", ")),
         hint: near.map(|word| format!("did you mean `{word}`?")),

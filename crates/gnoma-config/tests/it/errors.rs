@@ -155,6 +155,32 @@ fn unknown_keys_are_ignored_with_the_nearest_known_one() {
 }
 
 #[test]
+fn the_hint_for_an_unknown_key_never_comes_from_another_section_or_from_what_guards_a_session() {
+    for (text, hint) in [
+        (
+            "[permission]\nallow = [\"x\"]",
+            "hint: write each rule under a header `[[permission.rules]]`",
+        ),
+        ("[sandbox]\nallow = [\"x\"]", "hint: known here are "),
+        ("allow = [\"x\"]", ""),
+        (
+            "[[hooks]]\nevent = \"stop\"\nexec = \"true\"\ncommand = \"x\"",
+            "hint: the program is `exec`",
+        ),
+        ("[tui]\ncommand = \"x\"", "hint: known here are theme, vim"),
+        (
+            "[[mcp_servers]]\nname = \"a\"\ncommand = \"x\"\nmodel = \"m\"",
+            "hint: known here are name, ",
+        ),
+        ("[session]\nmax_turns = 3", "hint: `--max-turns` limits one run"),
+    ] {
+        let words = Home::new().user(text).words();
+        assert!(words.contains("there is no such key") && words.contains(hint), "{words}");
+        assert!(!words.contains("did you mean"), "{words}");
+    }
+}
+
+#[test]
 fn entries_of_lists_must_be_whole_and_single() {
     let home = Home::new().user(
         "[[arms]]\nid = \"a/b\"\n[[arms]]\nid = \"a/b\"\n[[mcp_servers]]\ncommand = \"x\"\n[[permission.rules]]\ntool = \"bash\"\n",
@@ -193,6 +219,22 @@ fn what_is_wrong_with_an_address_is_named() {
     }
     let home = Home::new().user("[provider.endpoints]\nwork = \"HTTP://h/V1\"\n");
     assert_eq!(home.load().settings.provider.endpoints["work"], "http://h/V1");
+}
+
+#[test]
+fn a_slip_in_a_word_in_another_spelling_is_told_with_the_word() {
+    let words = Home::new().user("[[hooks]]\nevent = \"PreToolUs\"\nexec = \"true\"\n").words();
+    assert!(words.contains("did you mean `pre_tool_use`?"), "{words}");
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_not_taken_for_no_file() {
+    let home = Home::new().user("");
+    let file = home.sources.config_dir.join("config.toml");
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("nowhere", &file).unwrap();
+    let words = home.words();
+    assert!(words.starts_with("error: this file is a link that leads nowhere"), "{words}");
 }
 
 #[test]

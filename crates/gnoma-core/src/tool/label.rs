@@ -23,14 +23,19 @@ pub fn tool_label(name: &str) -> Cow<'_, str> {
         "ask" => "Ask",
         "skill" => "Skill",
         other => {
-            let of_server = other.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
-            return match of_server {
+            return match split_mcp_name(other) {
                 Some((server, tool)) => Cow::Owned(format!("{server}: {tool}")),
                 None => Cow::Borrowed(other),
             };
         }
     };
     Cow::Borrowed(label)
+}
+
+/// Returns the MCP server and its tool that a name of a tool such as `mcp__github__search` is made of.
+#[must_use]
+pub fn split_mcp_name(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix("mcp__")?.split_once("__")
 }
 
 /// The question whether a call may run, with the verb for what it does: `Write a.txt?`.

@@ -10,7 +10,9 @@ use futures_util::StreamExt as _;
 use gnoma_core::{
     Accumulator, ErrorKind, ModelRef, ModelRequest, Provider as _, ProviderError, StreamEvent,
     Usage,
-    ledger::{Amount, HoldId, Ledger, ReservationOutcome, ReservationRequest, SettledCall},
+    ledger::{
+        Amount, CallOrigin, HoldId, Ledger, ReservationOutcome, ReservationRequest, SettledCall,
+    },
     message::Content,
 };
 use gnoma_guard::firewall::Firewall;
@@ -22,6 +24,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     OWN,
+    call_origin::UsedExtensions,
     meter::Meter,
     offers::{OVERHEAD_TOKENS, TYPICAL_ANSWER},
     routes::Routes,
@@ -139,6 +142,9 @@ pub(crate) struct Account {
     pub(crate) scope: Arc<Scope>,
     /// The kind of task of the turn, once it is known.
     pub(crate) task: Option<TaskKind>,
+    pub(crate) used: UsedExtensions,
+    /// The part of the work that the questions are, as the ledger names it; may be empty.
+    pub(crate) part: &'static str,
     pub(crate) dropped: DroppedCalls,
 }
 
@@ -273,7 +279,9 @@ impl Account {
         let Some(ledger) = self.routes.ledger().cloned() else { return Ok(None) };
         let draws = self.routes.draws_for(arm, &self.scope, &amount);
         let at_ms = self.routes.now_ms();
-        let origin = self.routes.call_origin(&self.scope, self.task.as_ref());
+        let used = self.used.clone();
+        let origin = self.routes.call_origin(&self.scope, arm, self.task.as_ref(), used);
+        let origin = CallOrigin { part: self.part.to_owned(), ..origin };
         let is_priced = arm.price.is_some();
         let arm = arm.name();
         match ledger

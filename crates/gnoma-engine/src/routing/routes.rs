@@ -13,7 +13,7 @@ use std::{
 
 use gnoma_core::{
     ModelRef, ProviderError, Usage,
-    ledger::{Amount, CallOrigin, ExhaustedLimit, Ledger, Level, PoolDraw, SettledCall},
+    ledger::{Amount, ExhaustedLimit, Ledger, Level, PoolDraw, SettledCall},
     store::StoreFuture,
 };
 use gnoma_router::{
@@ -374,20 +374,6 @@ impl Routes {
     /// Returns a call of the arm that takes what is expected of it, as the ledger settles it.
     pub(crate) fn expected_call(&self, arm: &Arm, expected: Amount) -> SettledCall {
         SettledCall { is_priced: arm.price.is_some(), ..expected.into() }
-    }
-
-    /// Returns the work that a call of this session and turn belongs to. Reads which branch is checked out.
-    pub(crate) fn call_origin(&self, scope: &Scope, task: Option<&TaskKind>) -> CallOrigin {
-        let root = scope.root();
-        let elf = if scope.parent().is_some() { scope.session() } else { "" };
-        CallOrigin {
-            project: self.options.ground.root.clone(),
-            branch: (self.options.branch)().unwrap_or_default(),
-            session: root.session().to_owned(),
-            elf: elf.to_owned(),
-            turn: root.turn().to_owned(),
-            task: task.map_or_else(String::new, |kind| kind.0.to_string()),
-        }
     }
 
     /// The headers of an answer of the arm tell of limits.

@@ -7,6 +7,7 @@ use gnoma_core::{
     ledger::{CallOrigin, PoolDraw, ReservationOutcome, ReservationRequest, SettledCall, Unit},
     session::NoticeLevel,
     store::StoreError,
+    tool::split_mcp_name,
 };
 use gnoma_router::pool;
 use tokio::time::timeout;
@@ -18,8 +19,10 @@ use super::{
 };
 use crate::{
     arm::Arm,
+    prompt::is_from_user,
     routing::{
         ask::{DroppedCall, Hold, Share},
+        call_origin::UsedExtensions,
         meter::Meter,
         offers::WarmPrompt,
         plan::RoutePlan,
@@ -86,7 +89,7 @@ impl Session {
         // It has happened: limits are for what is still to come.
         let only_counted = |draw: PoolDraw| PoolDraw { limits: Vec::new(), ..draw };
         let draws = self.draws(arm).into_iter().map(only_counted).collect();
-        let origin = self.call_origin();
+        let origin = self.call_origin(arm);
         let (arm, amount, is_priced) = (arm.name(), call.amount, call.is_priced);
         let ask = ReservationRequest { at_ms, arm, amount, is_priced, draws, origin };
         self.spending.settle_in_time(async move {
@@ -98,10 +101,24 @@ impl Session {
         });
     }
 
-    /// Returns the work that calls of the current turn belong to.
-    pub(super) fn call_origin(&self) -> CallOrigin {
+    /// Returns the work that calls of the arm in the current turn belong to.
+    pub(super) fn call_origin(&self, arm: &Arm) -> CallOrigin {
         let task = self.router.plan.as_ref().and_then(|plan| plan.task.known_kind());
-        self.router.routes.call_origin(&self.router.scope, task)
+        let used = self.used_extensions();
+        self.router.routes.call_origin(&self.router.scope, arm, task, used)
+    }
+
+    /// Returns the skills and MCP servers that the turn has used so far, servers since the last message of the person.
+    pub(super) fn used_extensions(&self) -> UsedExtensions {
+        let history = self.turn.history().iter().rev();
+        let of_turn = history.take_while(|message| !is_from_user(message));
+        let calls = of_turn.flat_map(|message| message.tool_calls());
+        let servers = calls.filter_map(|call| split_mcp_name(&call.name));
+        let skills = self.added.lifecycle.as_ref().map(|all| all.used_skills()).unwrap_or_default();
+        UsedExtensions {
+            skills: join_names(skills.iter().map(String::as_str)),
+            servers: join_names(servers.map(|(server, _)| server)),
+        }
     }
 
     /// Adds what a call cost to the turn's and the session's sums.
@@ -246,6 +263,12 @@ impl Session {
         let _late = timeout(SETTLING_PATIENCE, all).await;
         failure
     }
+}
+
+/// Joins names with commas, each once, in their order.
+fn join_names<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names = gnoma_core::sort::to_set(names);
+    names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// A session that is stopped before this has begun lets the room go.

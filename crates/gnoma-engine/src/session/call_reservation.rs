@@ -51,7 +51,7 @@ impl Session {
             return Ok(());
         };
         let price = plan.arm.price;
-        let origin = self.call_origin();
+        let origin = self.call_origin(&plan.arm);
         let (at_ms, is_priced) = (routes.now_ms(), price.is_some());
         let ask = ReservationRequest { at_ms, arm, amount, is_priced, draws, origin };
         let unsettled = self.spending.unsettled.clone();

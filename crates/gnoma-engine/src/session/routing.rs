@@ -203,6 +203,8 @@ impl Session {
             firewall: Arc::clone(&self.firewall),
             scope: Arc::clone(&self.router.scope),
             task: self.router.plan.as_ref().and_then(|plan| plan.task.known_kind().cloned()),
+            used: self.used_extensions(),
+            part: "",
             dropped: self.spending.dropped.clone(),
         }
     }

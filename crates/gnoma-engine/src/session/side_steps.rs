@@ -58,7 +58,9 @@ impl Session {
                 let starter = self.tools.session_starter();
                 let tool =
                     starter.map_or_else(|| ELF_STARTER.to_owned(), |it| it.spec().name.clone());
-                (tool, json!({ "tasks": [task] }), format!("{text}\n\n{prompt}\n\n"), "")
+                // What changes something does not begin after an elf that did half of its work.
+                let arguments = json!({ "tasks": [task], "must_complete": true });
+                (tool, arguments, format!("{text}\n\n{prompt}\n\n"), "")
             }
         };
         let arguments = RawJson::from_value(&arguments).unwrap_or_else(|_| RawJson::empty_object());

@@ -63,7 +63,7 @@ impl Session {
         let running = self.turn.open_call(&call).cloned();
         let goes_on = running.is_none();
         let shown = running.or_else(|| self.of_child(&question));
-        if let Some(reason) = self.gate.unattended_denial(&question.text) {
+        if let Some(reason) = self.gate.unattended_denial(&question) {
             return self.deny_unattended(&question, reason, answer).await;
         }
         let pending = &mut self.pending;

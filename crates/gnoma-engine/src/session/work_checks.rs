@@ -5,6 +5,7 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 use futures_util::FutureExt as _;
 use gnoma_core::{
     Event, Role,
+    ledger::CHECK_PART,
     session::{NoticeLevel, Outcome},
     tool::{Tier, ToolKind},
 };
@@ -116,7 +117,7 @@ impl Session {
             changes: plan.signals.render_changes(),
             answer: answer.map(|message| message.text_content()).unwrap_or_default(),
         };
-        let account = self.account();
+        let account = Account { part: CHECK_PART, ..self.account() };
         self.wait_for(async move {
             let looked = ask_reviewers(&reviewers, &work, &account, nonce);
             let looked = AssertUnwindSafe(looked).catch_unwind().await;

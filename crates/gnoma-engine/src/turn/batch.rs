@@ -437,8 +437,17 @@ impl Batch {
 
 /// Returns the output of a step's calls as it is added to the history.
 pub(super) fn describe_step_output(results: &[ToolResult]) -> String {
-    let output: Vec<String> = results.iter().map(ToolResult::joined_text).collect();
-    output.join("\n").replace(INTERRUPTED, STOPPED).trim_end().to_owned()
+    let output: Vec<String> = results.iter().map(describe_step_result).collect();
+    output.join("\n").trim_end().to_owned()
+}
+
+fn describe_step_result(result: &ToolResult) -> String {
+    let text = result.joined_text();
+    // A file that a command shows may say the same.
+    match text.strip_suffix(INTERRUPTED).filter(|_| result.is_error) {
+        Some(before) => format!("{before}{STOPPED}"),
+        None => text,
+    }
 }
 
 #[cfg(test)]
@@ -503,6 +512,17 @@ mod tests {
             batch.pointless_calls().remove(0).1
         };
         assert!(told.starts_with("not run: the call of `bash` before it"), "{told}");
+    }
+
+    #[test]
+    fn only_what_was_stopped_says_so() {
+        let shown =
+            |outcome: ToolOutcome| describe_step_output(&[outcome.into_result(&calls(&["r"])[0])]);
+        let text = format!("{INTERRUPTED} is the text");
+        assert_eq!(shown(ToolOutcome::success_text(text.clone())), text);
+        assert_eq!(shown(ToolOutcome::success_text(INTERRUPTED)), INTERRUPTED);
+        let stopped = ToolOutcome::Interrupted("half".to_owned());
+        assert_eq!(shown(stopped), format!("half\n{STOPPED}"));
     }
 
     #[test]

@@ -157,6 +157,15 @@ fn spawn_arms<const N: usize>(
     ledger: &FakeLedger,
     caps: Caps,
 ) -> Handle {
+    Session::spawn(session_options(scope, arms, ledger, caps))
+}
+
+fn session_options<const N: usize>(
+    scope: Scope,
+    arms: [(&str, Arc<FakeProvider>, Price, f64); N],
+    ledger: &FakeLedger,
+    caps: Caps,
+) -> Options {
     let firewall = firewall();
     let begun = Instant::now();
     let since = move || i64::try_from(begun.elapsed().as_millis()).unwrap();
@@ -180,11 +189,12 @@ fn spawn_arms<const N: usize>(
     let known = known.collect();
     let arms = arms.map(|(model, provider, price, _)| {
         let connection = Connection::new(provider, false);
-        Arm { price: Some(price), host: model.into(), ..Arm::new(connection, model) }
+        let (host, account) = (model.into(), "FAKE_KEY".into());
+        Arm { price: Some(price), host, account, ..Arm::new(connection, model) }
     });
     routes.set_arms(arms.into(), known);
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("seen"));
-    Session::spawn(Options {
+    Options {
         id: scope.session().to_owned(),
         place: GatePlace::from_folder(Path::new("/")),
         tools: vec![Arc::new(look)],
@@ -209,7 +219,7 @@ fn spawn_arms<const N: usize>(
         held_to: None,
         forbidden: Arc::default(),
         ready: None,
-    })
+    }
 }
 
 /// What a session did.
@@ -486,5 +496,34 @@ fn a_session_that_is_dropped_in_the_middle_of_a_call_holds_nothing() {
         drop(handle);
         sleep(Duration::from_secs(1)).await;
         assert_eq!(ledger.held_reservations(), []);
+    });
+}
+
+#[test]
+fn calls_say_which_key_agent_and_server_they_belong_to() {
+    on_a_clock(async {
+        let ledger = FakeLedger::default();
+        let tells = || Ok(StreamEvent::Usage(Usage { input: 9, output: 9, ..Usage::default() }));
+        let mut calls = Answer::calls(&[("c1", "mcp__github__look", "{}")]);
+        calls.events.insert(0, tells());
+        let says = Ok(StreamEvent::TextDelta { slot: 0, text: "done".into() });
+        let stop = Ok(StreamEvent::Stop(StopReason::EndTurn));
+        let provider = FakeProvider::new([calls, Answer::from_events(vec![says, tells(), stop])]);
+        let arms = [("m", Arc::new(provider), PRICE, 0.5)];
+        let scope = Scope::new("s").with_agent("reviewer");
+        let look =
+            FakeTool::new("mcp__github__look", Access::Read, |_| ToolOutcome::success_text("seen"));
+        let options = session_options(scope, arms, &ledger, caps(10_000_000));
+        let mut handle = Session::spawn(Options { tools: vec![Arc::new(look)], ..options });
+        assert!(handle.send_command(Command::Send { content: vec![Content::from_text("go on")] }));
+        while !matches!(handle.next().await.unwrap(), Event::State(SessionState::Idle)) {}
+        handle.send_command(Command::Close);
+        while handle.next().await.is_some() {}
+        let settled = ledger.settled_calls();
+        let [first, second] = &settled[..] else { panic!("{settled:?}") };
+        for call in [first, second] {
+            assert_eq!((&*call.origin.account, &*call.origin.agent), ("FAKE_KEY", "reviewer"));
+        }
+        assert_eq!((&*first.origin.mcp, &*second.origin.mcp), ("", "github"));
     });
 }

@@ -47,12 +47,23 @@ pub(crate) fn interpret_exit_code(hook: &Hook, point: &Point, run: &HookRun) -> 
     match (&run.end, hook.contract) {
         (HookEnd::Code(0), HookContract::Claude) => parse_success_output(hook, point, run),
         (HookEnd::Code(2), HookContract::Claude) => block_point(point, bounded_words(&run.stderr)),
-        (HookEnd::Code(code @ (0..=2)), HookContract::Own) => {
+        (HookEnd::Code(code), HookContract::Own) if is_own_answer(hook, point, *code, run) => {
             interpret_gnoma_contract(hook, point, *code, run)
         }
         (end, contract) => {
             merge_answers([find_denial(point, contract, hook, run), failure_answer(hook, end, run)])
         }
+    }
+}
+
+/// Reports whether an exit code answers by gnoma's own contract. With 1, most programs that fail end as well: it
+/// abstains only where a call is judged, without a word, and not for a hook that must not fail.
+fn is_own_answer(hook: &Hook, point: &Point, code: i32, run: &HookRun) -> bool {
+    let can_abstain = matches!(point, Point::BeforeTool { .. } | Point::PermissionAsked { .. });
+    match code {
+        0 | 2 => true,
+        1 => can_abstain && !hook.fails_closed && run.stderr.trim().is_empty(),
+        _ => false,
     }
 }
 
@@ -492,6 +503,26 @@ mod tests {
         }
         let start = Point::SessionStart { is_resumed: false };
         assert_eq!(said(false, "SessionStart", &start, "[info] x").context, ["[info] x"]);
+    }
+
+    #[test]
+    fn exit_code_1_abstains_only_in_silence_and_not_where_a_hook_must_not_fail() {
+        let run = |point: &Point, fails_closed: bool, stderr: &str| {
+            let own = HookContract::Own;
+            let hook = Hook { contract: own, ..hook(fails_closed, "pre_tool_use", point.kind()) };
+            let (end, stderr) = (HookEnd::Code(1), stderr.to_owned());
+            interpret_exit_code(&hook, point, &HookRun { end, stdout: String::new(), stderr })
+        };
+        let before = Point::BeforeTool { call: call() };
+        assert_eq!(run(&before, false, ""), PointAnswer::default());
+        let failed = run(&before, false, "Traceback\n  line 1");
+        assert_eq!(failed.block, None);
+        assert!(failed.notices[0].ends_with("ended with exit code 1: Traceback"), "{failed:?}");
+        for stderr in ["", "Traceback"] {
+            assert!(run(&before, true, stderr).block.is_some(), "{stderr}");
+        }
+        let start = Point::SessionStart { is_resumed: false };
+        assert_eq!(run(&start, false, "").notices.len(), 1);
     }
 
     #[test]

@@ -12,11 +12,13 @@ use std::{
     path::{Path, PathBuf},
     process::Stdio,
     sync::{Arc, OnceLock},
+    thread,
     time::Duration,
 };
 
 use gnoma_core::{sync::Mutex, task::box_future, written_text};
 use gnoma_sandbox::{Policy, SessionSandbox};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     process::{Child, ChildStdout, Command},
@@ -39,6 +41,11 @@ const LOOP: &str = "while IFS= read -r id; do d=\"$0/$id\"; { \
     if true <\"$d/in\" >\"$d/out\" 2>\"$d/err\"; \
     then /bin/sh \"$d/run\" <\"$d/in\" >\"$d/out\" 2>\"$d/err\"; echo \"$id $?\"; \
     else echo \"$id 126\"; fi; } & done; wait";
+
+/// The longest wait for the shell to end when the session does.
+const MAX_SHUTDOWN: Duration = Duration::from_millis(500);
+/// The time between two looks at whether it has ended.
+const SHUTDOWN_POLL: Duration = Duration::from_millis(1);
 
 /// The sandbox around hooks.
 #[derive(Debug)]
@@ -72,14 +79,33 @@ struct HookWorker {
     /// The folder in which the shell finds what it is to run.
     folder: tempfile::TempDir,
     _reading: JoinSet<()>,
-    _group: ProcessGroup,
-    _child: Child,
+    group: ProcessGroup,
+    child: Child,
 }
 
 #[derive(Debug)]
 struct HookOrders {
-    input: File,
+    /// `None` once the shell is to end.
+    input: Option<File>,
     next: u64,
+}
+
+impl Drop for HookWorker {
+    /// Lets the shell end by itself: its sandbox then removes what stands in the workspace for absent protected paths
+    /// before this returns. A shell that is killed leaves that to a process which nobody waits for.
+    fn drop(&mut self) {
+        self.orders.lock().input = None;
+        let is_busy = self.waiting.lock().as_ref().is_some_and(|running| !running.is_empty());
+        let leader = self.group.id().and_then(Pid::from_raw).filter(|_| is_busy);
+        if let Some(leader) = leader {
+            // The only failure is that it has ended.
+            kill_process(leader, Signal::TERM).ok();
+        }
+        let since = std::time::Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) && since.elapsed() < MAX_SHUTDOWN {
+            thread::sleep(SHUTDOWN_POLL);
+        }
+    }
 }
 
 /// The channels on which the exit codes of hooks are sent, by the hook's id; `None` once the shell is gone.
@@ -291,12 +317,12 @@ impl HookWorker {
         let mut reading = JoinSet::new();
         reading.spawn(box_future(read_exit_codes(output, Arc::clone(&waiting))));
         Ok(Self {
-            orders: Mutex::new(HookOrders { input: input.into_owned_fd()?.into(), next: 0 }),
+            orders: Mutex::new(HookOrders { input: Some(input.into_owned_fd()?.into()), next: 0 }),
             waiting,
             folder,
             _reading: reading,
-            _group: ProcessGroup::with_leader(&child),
-            _child: child,
+            group: ProcessGroup::with_leader(&child),
+            child,
         })
     }
 
@@ -313,7 +339,9 @@ impl HookWorker {
         if let Some(waiting) = self.waiting.lock().as_mut() {
             waiting.insert(id, ended);
         }
-        orders.input.write_all(format!("{id}\n").as_bytes())?;
+        if let Some(input) = &mut orders.input {
+            input.write_all(format!("{id}\n").as_bytes())?;
+        }
         Ok((id, code))
     }
 

@@ -8,19 +8,36 @@ const MAX_ALL_BYTES: usize = 32 << 10;
 
 /// The skills that were used, the last one at the end.
 #[derive(Debug, Default)]
-pub(crate) struct UsedSkills(Mutex<Vec<(String, String)>>);
+pub(crate) struct UsedSkills {
+    texts: Mutex<Vec<(String, String)>>,
+    /// The names of those that the running turn has used.
+    in_turn: Mutex<Vec<String>>,
+}
 
 impl UsedSkills {
     /// A skill was used.
     pub(crate) fn record_use(&self, name: &str, text: String) {
-        let mut all = self.0.lock();
+        let mut all = self.texts.lock();
         all.retain(|(known, _)| known != name);
         all.push((name.to_owned(), text));
+        let mut in_turn = self.in_turn.lock();
+        in_turn.retain(|known| known != name);
+        in_turn.push(name.to_owned());
+    }
+
+    /// Returns the names of the skills that the running turn has used.
+    pub(crate) fn names_in_turn(&self) -> Vec<String> {
+        self.in_turn.lock().clone()
+    }
+
+    /// Forgets which skills were used in the turn; their texts stay.
+    pub(crate) fn end_turn(&self) {
+        self.in_turn.lock().clear();
     }
 
     /// Their texts, as far as they may stay: those that were used last.
     pub(crate) fn retained_texts(&self) -> Vec<String> {
-        let all = self.0.lock();
+        let all = self.texts.lock();
         let mut left = MAX_ALL_BYTES;
         let mut texts = Vec::new();
         for (name, text) in all.iter().rev() {
@@ -33,5 +50,21 @@ impl UsedSkills {
         }
         texts.reverse();
         texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skill_counts_for_the_turn_that_used_it_and_its_text_stays() {
+        let used = UsedSkills::default();
+        used.record_use("pdf", "Read it.".to_owned());
+        used.record_use("pdf", "Read it.".to_owned());
+        assert_eq!(used.names_in_turn(), ["pdf"]);
+        used.end_turn();
+        assert!(used.names_in_turn().is_empty());
+        assert_eq!(used.retained_texts().len(), 1);
     }
 }

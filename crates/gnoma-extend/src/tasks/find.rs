@@ -83,8 +83,8 @@ pub fn task_file_path(places: &ExtendPlaces, name: &str, in_project: bool) -> Pa
     base.join(FOLDER).join(format!("{name}.md"))
 }
 
-/// Finds all tasks, sorted by name. Of two with one name, the project's counts if it is trusted. Also returns the files that cannot be
-/// used.
+/// Finds all tasks, sorted by name. Of two with one name, the project's counts if it is trusted. Also returns the files
+/// that cannot be used.
 #[must_use]
 pub fn find_tasks(places: &ExtendPlaces) -> (Vec<TaskFile>, Vec<TaskProblem>) {
     let mut found: HashMap<String, TaskFile> = HashMap::new();

@@ -68,7 +68,8 @@ pub fn import_command(
     let is_prompt = parse_task(name, &whole).is_ok_and(
         |task| matches!(&*task.steps, [step] if matches!(step.action, StepAction::Prompt(_))),
     );
-    let text = if is_prompt { whole } else { format!("{head}{LEAD}\n\n{body}\n") };
+    let text =
+        if is_prompt || body.is_empty() { whole } else { format!("{head}{LEAD}\n\n{body}\n") };
     parse_task(name, &text)?;
     Ok(ImportedTask { text, lost })
 }

@@ -11,7 +11,7 @@ use super::{
     steps::{STEP_TIMEOUT_S, StepAction, StepKind, StepOptions},
     substitute::{NamedValue, fill_command, fill_text, mentions_variable},
 };
-use crate::commands::split_words;
+use crate::commands::{parse_invocation, split_words};
 
 /// Most steps of a run, those of the tasks that it runs included.
 const MAX_PLANNED_STEPS: usize = 200;
@@ -274,7 +274,7 @@ impl<'t> Planner<'t> {
                     return Err(PlanError::BlankPrompt { task, line });
                 }
                 // A command of the conversation is one only at the beginning.
-                StepAction::Prompt(text) if text.starts_with('/') => step.action.clone(),
+                StepAction::Prompt(text) if parse_invocation(text).is_some() => step.action.clone(),
                 StepAction::Prompt(text) => StepAction::Prompt(match intro.take() {
                     Some(intro) => format!("{intro}\n\n{text}"),
                     None => text.clone(),
@@ -386,6 +386,18 @@ mod tests {
         assert_eq!(action(3), PlannedAction::Prompt("Go: yes.".to_owned()));
         assert_eq!(plan.modes, [PermissionMode::Plan, PermissionMode::Auto]);
         assert_ne!(plan.steps[0].digest(), plan.steps[1].digest());
+    }
+
+    #[test]
+    fn text_before_the_steps_goes_with_the_first_prompt_that_is_no_command() {
+        let task = "Intro.\n## A\n/review it\n## B\n/etc/passwd is wrong.\n## C\nGo.\n";
+        let plan = plan("t", &[], &[("t", task)]).unwrap();
+        let texts = plan.steps.iter().map(|step| match step.resolve_action(None) {
+            PlannedAction::Prompt(text) => text,
+            other => panic!("{other:?}"),
+        });
+        let expected = ["/review it", "Intro.\n\n/etc/passwd is wrong.", "Go."];
+        assert_eq!(texts.collect::<Vec<_>>(), expected);
     }
 
     #[test]

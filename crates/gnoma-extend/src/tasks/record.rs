@@ -366,13 +366,17 @@ impl RunRecord {
         self.steps.iter().map(|step| step.micro_usd).fold(0, u64::saturating_add)
     }
 
-    /// Returns how long the steps took together, in milliseconds. Those that ran side by side have the same begin.
+    /// Returns how long the steps took together, in milliseconds. Those that ran side by side have the same begin, and
+    /// count once, with the longest of them.
     #[must_use]
     pub fn took_ms(&self) -> i64 {
-        let beside =
-            |one: &StepRecord, next: &StepRecord| one.began_ms > 0 && one.began_ms == next.began_ms;
-        let groups = self.steps.chunk_by(beside);
-        groups.filter_map(|steps| steps.iter().map(|step| step.took_ms).max()).sum()
+        let longer = |(at, step): (usize, &StepRecord)| {
+            let beside = self.steps.iter().take(at);
+            let beside = beside.filter(|it| it.began_ms > 0 && it.began_ms == step.began_ms);
+            let counted = beside.map(|it| it.took_ms).max().unwrap_or(0);
+            step.took_ms.saturating_sub(counted).max(0)
+        };
+        self.steps.iter().enumerate().map(longer).fold(0, i64::saturating_add)
     }
 
     /// Returns how many steps are done or left out.
@@ -381,12 +385,14 @@ impl RunRecord {
         self.steps.iter().filter(|step| step.is_over()).count()
     }
 
-    /// Returns the first step that failed, or else the first that is neither done nor left out, with its number from 1.
+    /// Returns the first step that failed, with its number from 1; or else the first that has begun and has no good
+    /// end, about which a resume asks; or else the first that is neither done nor left out.
     #[must_use]
     pub fn open_step(&self) -> Option<(usize, &StepRecord)> {
-        let mut steps = (1..).zip(&self.steps);
-        let failed = steps.clone().find(|(_, step)| step.state == StepState::Failed);
-        failed.or_else(|| steps.find(|(_, step)| !step.is_over()))
+        let steps = || (1_usize..).zip(&self.steps);
+        let failed = steps().find(|(_, step)| step.state == StepState::Failed);
+        let begun = || steps().find(|(_, step)| step.has_begun_only());
+        failed.or_else(begun).or_else(|| steps().find(|(_, step)| !step.is_over()))
     }
 }
 
@@ -521,6 +527,27 @@ mod tests {
         let open: Vec<bool> = again.steps.iter().map(StepRecord::is_over).collect();
         assert_eq!(open, [false, false, true, false]);
         assert_eq!((again.next_step(), again.micro_usd()), (Some(0), 10));
+    }
+
+    #[test]
+    fn step_that_has_begun_is_named_before_one_that_waits() {
+        let plan = plan("## A {parallel}\na\n## B {parallel}\nb");
+        let mut run = RunRecord::new("r1".to_owned(), &plan, "s".to_owned(), 100);
+        (0..2).for_each(|at| run.begin_step(at, 100));
+        run.end_step(1, ended(StepState::Stopped), 110);
+        run.stop(0, 110);
+        assert_eq!(run.open_step().unwrap().0, 2);
+        assert!(run.resume(&plan, None, 200).unwrap_err().to_string().starts_with("step 2 of 2"));
+    }
+
+    #[test]
+    fn steps_side_by_side_count_once_with_another_between_them() {
+        let mut run = begun();
+        for (at, began_ms, took_ms) in [(0, 200, 50), (1, 100, 10), (2, 200, 70)] {
+            run.begin_step(at, began_ms);
+            run.end_step(at, ended(StepState::Done), began_ms + took_ms);
+        }
+        assert_eq!(run.took_ms(), 80);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::{
 
 pub(crate) use contents::{GitInspection, parse_look};
 pub use settings::{find_setting, included_files, program_setting};
-pub(crate) use tree::{writes_settings, writes_tree};
+pub(crate) use tree::{takes_lock, writes_settings, writes_tree};
 
 /// The parts of a repository that are outside of the workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct OutsidePlaces {
     pub foreign: Vec<PathBuf>,
     /// The work tree that the workspace is a part of.
     pub work_tree: Option<PathBuf>,
+    /// git's own folder, in which it makes its locks, is outside of the workspace.
+    pub has_git_folder: bool,
 }
 
 /// The facts about repositories, found out when a command looks at one, and about the workspace as commands see it.
@@ -45,9 +47,9 @@ pub trait Repositories {
         OutsidePlaces::default()
     }
 
-    /// The file with the settings of the repository around `folder`, links resolved.
-    fn settings_file(&self, _folder: &Path) -> Option<PathBuf> {
-        None
+    /// The files with the settings of the repository around `folder`, links resolved; one of them may not be there.
+    fn settings_files(&self, _folder: &Path) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// Reports whether git takes `folder` for a repository of its own, by whatever name, as soon as it has an entry

@@ -24,11 +24,28 @@ const WRITING: [&str; 18] = [
 ];
 /// Commands that write the repository's settings, most of them beside what they do: which branch follows which, and its
 /// remotes.
-const SETTING: [&str; 9] =
-    ["branch", "checkout", "config", "fetch", "pull", "push", "remote", "switch", "worktree"];
+const SETTING: [&str; 12] = [
+    "branch",
+    "checkout",
+    "config",
+    "fetch",
+    "maintenance",
+    "pull",
+    "push",
+    "remote",
+    "sparse-checkout",
+    "submodule",
+    "switch",
+    "worktree",
+];
+/// Words behind `git submodule` with which it runs no program of the line.
+const OF_SUBMODULES: [&str; 7] =
+    ["add", "deinit", "init", "set-branch", "set-url", "sync", "update"];
 /// First words behind such a command with which it leaves the work tree as it is.
 const LOOKING: [&str; 9] =
     ["list", "show", "drop", "clear", "create", "store", "--check", "--stat", "--cached"];
+/// Commands that take the lock of git's index even if they only say what they would do.
+const LOCKING: [&str; 3] = ["add", "mv", "rm"];
 /// Options of git itself that change nothing about what a command does.
 const PLAIN_OPTIONS: [&str; 3] = ["--no-pager", "-P", "--no-optional-locks"];
 /// Beginnings of options that have git run a program of the line.
@@ -38,7 +55,14 @@ const RUNNING: [&str; 4] = ["-x", "--exec", "--receive-pack", "--upload-pack"];
 /// and runs nothing else that the line names.
 pub(crate) fn writes_settings(words: &[Option<String>]) -> bool {
     let Some((command, words)) = find_subcommand(words) else { return false };
-    SETTING.contains(&command) && runs_nothing_else(command, words)
+    let is_limited = command != "submodule"
+        || words.clone().next().flatten().is_some_and(|word| OF_SUBMODULES.contains(&word));
+    SETTING.contains(&command) && is_limited && runs_nothing_else(command, words)
+}
+
+/// Reports whether a command line that begins with `git` takes the lock of git's index, whatever its options are.
+pub(crate) fn takes_lock(words: &[Option<String>]) -> bool {
+    find_subcommand(words).is_some_and(|(command, _)| LOCKING.contains(&command))
 }
 
 /// The command of git's that a line calls, and the words behind it.
@@ -138,10 +162,20 @@ mod tests {
             "git -C sub switch -c t --track main",
             "git remote add o .",
             "git config user.name Bob",
+            "git sparse-checkout set src",
+            "git maintenance register",
+            "git submodule update --init",
         ] {
             assert!(writes_settings(&words(line)), "{line}");
         }
-        for line in ["git log", "git commit -m x", "git pull --exec=x", "git $sub"] {
+        for line in [
+            "git log",
+            "git commit -m x",
+            "git pull --exec=x",
+            "git $sub",
+            "git submodule foreach ./x",
+            "git submodule $what",
+        ] {
             assert!(!writes_settings(&words(line)), "{line}");
         }
     }

@@ -39,10 +39,15 @@ const MAX_SHOWN_CHARS: usize = 60;
 const TOOL: &str = "bash";
 /// The end of the question about a command that leaves the sandbox if the answer is yes.
 const RUNS_OUTSIDE: &str = "; with a yes all of it runs outside the sandbox";
+/// The end of the question about code that continues in the background.
+const REACHES_NETWORK: &str =
+    "; with a yes it has the network of this machine, so that its servers can be reached";
 const WRITES_TREE: &str =
     "; what git writes may include files that run later, such as those in .vscode and .husky";
 /// Programs that make one place lead to another.
 const LINKING: &[&str] = &["ln", "link", "mount", "bindfs", "mklink"];
+/// Those of them that make a new name, and leave the place that it leads to as it is.
+const MAKING_LINKS: &[&str] = &["ln", "link"];
 
 /// The judgement of a whole shell command.
 pub(super) struct JudgedCommand {
@@ -65,21 +70,42 @@ impl<'a> Judgement<'a> {
         let Some(text) = text_of(arguments, name) else {
             return (self.by_mode(Access::Execute), Grant::default());
         };
-        let (whole, grant) = self.in_each_view(text);
+        let judged = self.in_each_view(text);
         // What continues in the background has no end at which its changes could be looked at.
         let background = arguments.get("background");
-        let goes_on = !matches!(background, None | Some(Value::Null | Value::Bool(false)));
-        let can_be_tried = whole.can_be_tried && !goes_on;
-        (whole.unless_tried(can_be_tried), grant)
+        let is_job = !matches!(background, None | Some(Value::Null | Value::Bool(false)));
+        let can_be_tried = judged.whole.can_be_tried && !is_job;
+        let judged = JudgedCommand { whole: judged.whole.unless_tried(can_be_tried), ..judged };
+        if is_job || judged.analysis.leaves_jobs {
+            return self.grant_network_to_servers(judged);
+        }
+        (judged.whole, judged.grant)
+    }
+
+    /// Adds the network to what a yes grants a command that continues in the background and runs code: this may be a
+    /// server, which only its own sandbox would reach.
+    fn grant_network_to_servers(&self, judged: JudgedCommand) -> (Opinion, Grant) {
+        let JudgedCommand { parts, mut whole, mut grant, .. } = judged;
+        let is_asked = whole.decision == Decision::Ask && !whole.can_be_tried;
+        let is_walled = self.world.sandboxed && self.world.network_on_grant && !grant.network;
+        let may_serve = parts.iter().flat_map(|part| &part.effects).any(CommandEffect::runs_code);
+        if is_asked && is_walled && may_serve {
+            grant.network = true;
+            whole.reason.push_str(REACHES_NETWORK);
+            whole.dangers.push(REACHES_NETWORK.trim_start_matches("; ").to_owned());
+            // A rule alone does not give the network.
+            whole = whole.with_always(None);
+        }
+        (whole, grant)
     }
 
     /// Judges a command by what is on the disk, and by what earlier commands on trial have left for it to see: the
     /// stricter result holds, for it may run in either.
-    fn in_each_view(&self, text: &str) -> (Opinion, Grant) {
-        let JudgedCommand { whole, grant, .. } = self.judge_command(text);
+    fn in_each_view(&self, text: &str) -> JudgedCommand {
+        let on_disk = self.judge_command(text);
         let repositories = self.world.repositories;
         if repositories.seen_by_commands(self.world.cwd).is_none() {
-            return (whole, grant);
+            return on_disk;
         }
         let seen = |path: &Path| {
             repositories.seen_by_commands(path).unwrap_or_else(|| (self.world.resolve)(path))
@@ -90,9 +116,11 @@ impl<'a> Judgement<'a> {
         let rules = self.rules.clone();
         let inside = Judgement { rules, mode: self.mode, world: &world, confirmed: self.confirmed };
         let judged = inside.judge_command(text);
+        let JudgedCommand { analysis, parts, whole, grant } = on_disk;
         // A question that only one of them asks does not say that it leaves the sandbox.
         let outside = grant.outside && judged.grant.outside;
-        (whole.merge_stricter(judged.whole), Grant { outside, ..grant.union_with(judged.grant) })
+        let grant = Grant { outside, ..grant.union_with(judged.grant) };
+        JudgedCommand { analysis, parts, whole: whole.merge_stricter(judged.whole), grant }
     }
 
     pub(super) fn judge_command(&self, text: &str) -> JudgedCommand {
@@ -117,7 +145,9 @@ impl<'a> Judgement<'a> {
         if whole.decision == Decision::Ask {
             whole.reason = self.all_reasons(&analysis, &parts, &general);
         }
+        // What it leaves in the background would end with the trial.
         let can_be_tried = whole.can_be_tried
+            && !analysis.leaves_jobs
             && trial::hands_no_settings_on(&analysis)
             && !machine::misleads_on_trial(&analysis, self.world);
         let mut whole = whole.unless_tried(can_be_tried);
@@ -411,14 +441,17 @@ impl<'a> Judgement<'a> {
     fn led_through_new_link(&self, analysis: &Analysis) -> Option<PathBuf> {
         let mut new: Vec<&PathBuf> = Vec::new();
         for command in &analysis.commands {
-            let places = command.effects.iter().filter_map(path_of);
-            if let Some(path) =
-                places.clone().find(|path| new.iter().any(|link| path.starts_with(link)))
-            {
+            let mut places = command.effects.iter().filter_map(path_of);
+            if let Some(path) = places.find(|path| new.iter().any(|link| path.starts_with(link))) {
                 return Some(path.clone());
             }
-            if LINKING.contains(&effects::program_of(command)) {
-                new.extend(places);
+            let program = effects::program_of(command);
+            if LINKING.contains(&program) {
+                // `ln` only reads what the new name leads to.
+                let is_new = |effect: &&Effect| {
+                    !MAKING_LINKS.contains(&program) || matches!(effect, Effect::Write(_))
+                };
+                new.extend(command.effects.iter().filter(is_new).filter_map(path_of));
             }
         }
         None

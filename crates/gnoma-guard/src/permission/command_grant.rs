@@ -12,6 +12,7 @@ use super::{
     effects::{self, CommandEffect},
     git_lookups, machine,
     opinion::{Decision, Opinion},
+    trial,
 };
 use crate::places;
 
@@ -39,8 +40,9 @@ impl Judgement<'_> {
             gnoma_core::sort::sort_items(paths);
             paths.dedup();
         }
-        grant.reads_only = analysis.is_read_only()
-            || (is_unasked && changes_nothing && analysis.unparsed.is_none());
+        grant.reads_only = (analysis.is_read_only()
+            || (is_unasked && changes_nothing && analysis.unparsed.is_none()))
+            && !self.runs_with_unknown_places(parts, whole);
         // git compares the files that are there with those that it knows.
         grant.can_repeat = analysis.is_read_only()
             && !analysis.commands.iter().any(|command| effects::program_of(command) == "git");
@@ -56,6 +58,17 @@ impl Judgement<'_> {
         grant.network |= grant.outside;
         grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
         grant
+    }
+
+    /// Reports whether a command runs because a person or a mode lets it, and some of its places are only known then:
+    /// none of them could be granted, so the sandbox of reading commands would hide what it may read.
+    fn runs_with_unknown_places(&self, parts: &[JudgedPart], whole: &Opinion) -> bool {
+        // A trial tells what it missed.
+        let is_tried = whole.can_be_tried && trial::trial_for_mode(self.mode).is_some();
+        let is_asked = whole.decision == Decision::Ask && !is_tried;
+        let mut effects = parts.iter().flat_map(|part| &part.effects);
+        (is_asked || self.mode == PermissionMode::Bypass)
+            && effects.any(CommandEffect::is_unknown_place)
     }
 
     /// Grants what one effect needs. With `is_unasked`, nobody was asked about the command.
@@ -81,16 +94,18 @@ impl Judgement<'_> {
     ) {
         // Only with an answer to a question that says so, see `command::WRITES_TREE`: a patch or a commit can bring any file.
         let is_asked = self.confirmed || whole.decision == Decision::Ask;
+        let may_run = is_asked || whole.decision == Decision::Allow;
         let is_limited = |(command, part): (&Invocation, &JudgedPart)| {
             git_lookups::writes_tree(command)
                 || git_lookups::writes_settings(command)
                 || part.effects.iter().all(CommandEffect::is_reading)
         };
         let mut parts = analysis.commands.iter().zip(parts);
-        if is_asked && analysis.unparsed.is_none() && parts.all(is_limited) {
-            grant.writes_tree = analysis.commands.iter().any(git_lookups::writes_tree);
+        if may_run && analysis.unparsed.is_none() && parts.all(is_limited) {
+            grant.writes_tree = is_asked && analysis.commands.iter().any(git_lookups::writes_tree);
+            // What git itself notes in them runs nothing.
             let settings = analysis.commands.iter();
-            let settings = settings.filter_map(|it| git_lookups::changed_settings(it, self.world));
+            let settings = settings.flat_map(|it| git_lookups::changed_settings(it, self.world));
             grant.writable.extend(settings);
         }
     }

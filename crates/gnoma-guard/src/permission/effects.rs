@@ -71,9 +71,22 @@ impl CommandEffect {
         self.harmless
     }
 
+    /// Reports whether the effect is at a place that only running would show.
+    pub(super) fn is_unknown_place(&self) -> bool {
+        match &self.effect {
+            Effect::Read(place) | Effect::Look(place) => matches!(place, FilePlace::Unknown(_)),
+            _ => false,
+        }
+    }
+
     /// Reports whether the effect is only that a shell runs text.
     pub(super) fn is_shell_text(&self) -> bool {
         matches!(&self.effect, Effect::Unknown(what) if what == SHELL_TEXT)
+    }
+
+    /// Reports whether the effect runs code that is not in the line, or that cannot be judged by its words.
+    pub(super) fn runs_code(&self) -> bool {
+        matches!(self.effect, Effect::Runs(_) | Effect::Unknown(_))
     }
 
     /// Reports whether the effect loses something, lets something leave the machine, or cannot be told from the words.
@@ -141,6 +154,18 @@ fn add_git_effects(
         matches!(effect.effect, Effect::Repository(_) | Effect::Network(_) | Effect::Delete(_))
     };
     effects.extend(at_foreign_repository(command, world));
+    if git_lookups::locks_outside(command, world) {
+        let what = "takes the lock of a repository outside the workspace".to_owned();
+        let effect = Effect::Repository(what.clone());
+        let worry = PlaceConcern { gravity: Severity::Plain, what };
+        effects.push(CommandEffect {
+            effect,
+            worry,
+            spot: None,
+            harmless: false,
+            asks_outside: false,
+        });
+    }
     if !effects.iter().any(goes_further) {
         let looking = git_lookups::git_effects(command, world).into_iter();
         effects.extend(looking.map(|(effect, worry)| CommandEffect {

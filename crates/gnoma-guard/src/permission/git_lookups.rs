@@ -59,9 +59,7 @@ pub(super) fn changed_work_tree(
     command: &Invocation,
     world: &JudgementContext<'_>,
 ) -> Option<PathBuf> {
-    let changes = |effect: &Effect| matches!(effect, Effect::Repository(_));
-    let changes = command.effects.iter().any(changes);
-    changes.then(|| outside_places(command, world).work_tree).flatten()
+    changes_repository(command).then(|| outside_places(command, world).work_tree).flatten()
 }
 
 /// Reports whether a command is one of git that may write the repository's settings besides what it does.
@@ -69,14 +67,29 @@ pub(super) fn writes_settings(command: &Invocation) -> bool {
     effects::program_of(command) == "git" && git::writes_settings(&command.words)
 }
 
-/// The file with a repository's settings that a command of git may write beside what it does.
-pub(super) fn changed_settings(
-    command: &Invocation,
-    world: &JudgementContext<'_>,
-) -> Option<PathBuf> {
-    let look = git::parse_look(&command.words).filter(|_| writes_settings(command))?;
-    let folder = repository_folder(command, &look)?;
-    world.repositories.settings_file(&(world.resolve)(&folder))
+/// The files with a repository's settings that a command of git may write beside what it does.
+pub(super) fn changed_settings(command: &Invocation, world: &JudgementContext<'_>) -> Vec<PathBuf> {
+    if !writes_settings(command) || !changes_repository(command) {
+        return Vec::new();
+    }
+    let folder = git::parse_look(&command.words).and_then(|look| repository_folder(command, &look));
+    folder
+        .map(|folder| world.repositories.settings_files(&(world.resolve)(&folder)))
+        .unwrap_or_default()
+}
+
+/// Reports whether a command of git takes a lock of a repository whose own folder is outside the workspace, and changes
+/// nothing: on trial it could not.
+pub(super) fn locks_outside(command: &Invocation, world: &JudgementContext<'_>) -> bool {
+    let runs = |effect: &Effect| matches!(effect, Effect::Runs(_));
+    git::takes_lock(&command.words)
+        && !changes_repository(command)
+        && command.effects.iter().any(runs)
+        && outside_places(command, world).has_git_folder
+}
+
+fn changes_repository(command: &Invocation) -> bool {
+    command.effects.iter().any(|effect| matches!(effect, Effect::Repository(_)))
 }
 
 /// Reports whether a command is one of git that writes the work tree and does nothing else.

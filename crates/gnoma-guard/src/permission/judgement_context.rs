@@ -30,6 +30,8 @@ pub struct JudgementContext<'a> {
     pub trusted: bool,
     /// Commands run behind walls.
     pub sandboxed: bool,
+    /// The sandbox gives the network to a command that was granted it.
+    pub network_on_grant: bool,
     /// A path with its links followed as far as it exists; of what does not, the rest as it is.
     pub resolve: &'a dyn Fn(&Path) -> PathBuf,
     /// The names in a folder; `None` where they cannot be told or are too many. A folder that is not there has none.

@@ -424,6 +424,7 @@ mod tests {
             copies: &[],
             trusted: true,
             sandboxed: true,
+            network_on_grant: true,
             resolve: &resolve,
             list: &|_| Some(Vec::new()),
             repositories,

@@ -81,6 +81,7 @@ mod tests {
                 copies: &[(PathBuf::from("/state/copy"), PathBuf::from("/w/app"))],
                 trusted: true,
                 sandboxed: true,
+                network_on_grant: true,
                 resolve: &resolve,
                 list: &list,
                 repositories: &NoRepositories,

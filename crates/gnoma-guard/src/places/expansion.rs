@@ -268,6 +268,7 @@ fn in_world<T>(look: impl FnOnce(&JudgementContext<'_>) -> T) -> T {
         copies: &[],
         trusted: true,
         sandboxed: true,
+        network_on_grant: true,
         resolve: &Path::to_path_buf,
         list: &|_| None,
         repositories: &crate::git::NoRepositories,

@@ -197,6 +197,8 @@ fn looks_outside_the_workspace_are_asked_and_granted_like_stat() {
         ("test -d ../other && echo yes || echo no", "/home/ada/work/other"),
         ("[ -f ~/f ] && echo yes || echo no", "/home/ada/f"),
         ("[[ -e ../other ]] && echo yes", "/home/ada/work/other"),
+        ("test -a ../other/f", "/home/ada/work/other/f"),
+        ("compgen -f ../other/", "/home/ada/work/other"),
         ("[ ../other -nt src ]", "/home/ada/work/other"),
         ("bash -c '[ -e ../other/f ]'", "/home/ada/work/other/f"),
         ("git -C ../other status -s", "/home/ada/work/other"),
@@ -248,6 +250,47 @@ fn looks_inside_the_workspace_and_at_what_anybody_may_read_are_free() {
         assert_eq!(desk.says(&call), "allow", "{command}: {}", desk.reason(&call));
         assert!(desk.grant(&call).paths.is_empty(), "{command}");
     }
+}
+
+#[test]
+fn places_known_only_at_run_time_are_not_hidden_from_what_may_read_them() {
+    let reads_only = |mode, command: &str| Desk::new(mode).grant(command).reads_only;
+    for command in ["bash cat \"$(dirname \"$PWD\")/other/f\"", "bash echo ../other/f | xargs cat"]
+    {
+        for mode in [PermissionMode::Bypass, PermissionMode::Default] {
+            assert!(!reads_only(mode, command), "{mode}: {command}");
+        }
+    }
+    assert!(reads_only(PermissionMode::Bypass, "bash cat src/a"));
+}
+
+#[test]
+fn a_new_link_is_its_own_place_and_not_what_it_leads_to() {
+    let desk = Desk::new(PermissionMode::Bypass);
+    for command in [
+        "ln -sfn build latest && ls build",
+        "ln -s notes.txt link; wc -l notes.txt",
+        "cp notes.txt n3 && ln -s n3 n4 && rm n3",
+        "ln -s ../README.md docs/readme",
+    ] {
+        let call = format!("bash {command}");
+        assert_eq!(desk.says(&call), "allow", "{command}: {}", desk.reason(&call));
+    }
+    for command in ["ln -s ../a ../l", "ln -s build b; cat b/x", "ln -s build; cat build/x"] {
+        let call = format!("bash {command}");
+        assert_eq!(desk.says(&call), "ask", "{command}: {}", desk.reason(&call));
+    }
+}
+
+#[test]
+fn a_push_to_a_folder_says_and_grants_what_it_writes() {
+    let desk = Desk::new(PermissionMode::Auto);
+    let call = "bash git push ../other.git main";
+    let (reason, grant) = (desk.reason(call), desk.grant(call));
+    assert!(reason.contains("writes `~/work/other.git`"), "{reason}");
+    assert!(!reason.contains("talks to"), "{reason}");
+    let folder = PathBuf::from("/home/ada/work/other.git");
+    assert!(grant.writable.contains(&folder), "{grant:?}");
 }
 
 #[test]

@@ -171,6 +171,7 @@ impl Desk {
             copies: &self.copies,
             trusted: self.trusted,
             sandboxed: true,
+            network_on_grant: true,
             resolve: &|path| self.resolve(path),
             list: &|folder| self.list(folder),
             repositories: &self.repository,

@@ -4,7 +4,7 @@ use gnoma_core::{
     session::PermissionMode::{self, AcceptEdits, Auto, Bypass, Default, Deny, Plan},
     tool::Trial,
 };
-use gnoma_guard::permission::{Limit, TrialRun};
+use gnoma_guard::permission::{Limit, TrialRun, Verdict};
 
 use crate::permission_world::{Desk, parse};
 
@@ -112,5 +112,55 @@ fn what_goes_on_in_the_background_is_asked_for() {
     }
     for background in ["false", "null"] {
         assert!(tried(background).is_some(), "{background}");
+    }
+}
+
+#[test]
+fn what_a_line_leaves_in_the_background_is_asked_for() {
+    for (line, is_tried) in [
+        ("npm run dev & echo started", false),
+        ("nohup node server.js > log 2>&1 &", false),
+        ("npm run dev & curl -s localhost; kill $!", false),
+        ("node a.js & node b.js & wait", true),
+    ] {
+        assert_eq!(trial(Auto, line).is_some(), is_tried, "{line}");
+    }
+}
+
+#[test]
+fn servers_in_the_background_get_the_network_with_a_yes_that_says_so() {
+    let judge = |desk: &Desk, command: &str, background: bool| {
+        let (tool, mut call) = parse("bash");
+        let arguments = serde_json::json!({ "command": command, "background": background });
+        call.arguments = gnoma_core::RawJson::from_value(&arguments).unwrap();
+        desk.judge_call(&tool, &call)
+    };
+    let says_so = "has the network of this machine";
+    for mode in [Default, Auto, AcceptEdits] {
+        let desk = Desk::new(mode);
+        for (command, background) in
+            [("npm run dev", true), ("npm run dev & echo started", false), ("./server", true)]
+        {
+            let Verdict::Ask { reason, grant, always, .. } = judge(&desk, command, background)
+            else {
+                panic!("{mode}: {command} runs unasked")
+            };
+            assert!(grant.network && reason.contains(says_so), "{mode}: {command}: {reason}");
+            assert!(always.is_empty(), "a rule does not give the network: {always:?}");
+        }
+        for (command, background) in [("npm run dev", false), ("echo x > file", true)] {
+            let (Verdict::Ask { reason, grant, .. } | Verdict::Allow { reason, grant }) =
+                judge(&desk, command, background)
+            else {
+                panic!("{mode}: {command} is denied")
+            };
+            assert!(!grant.network && !reason.contains(says_so), "{mode}: {command}: {reason}");
+        }
+    }
+    let ruled = Desk::new(Auto).with(&["allow bash(npm run dev)"]);
+    let verdict = judge(&ruled, "npm run dev", true);
+    assert!(matches!(&verdict, Verdict::Allow { grant, .. } if !grant.network), "{verdict:?}");
+    for mode in [Plan, Deny] {
+        assert!(matches!(judge(&Desk::new(mode), "npm run dev", true), Verdict::Deny { .. }));
     }
 }

@@ -256,6 +256,7 @@ fn is_read_only(command: &str) -> bool {
         copies: &[],
         trusted: true,
         sandboxed: true,
+        network_on_grant: true,
         resolve: &resolve,
         list: &|_| None,
         repositories: &gnoma_guard::git::NoRepositories,

@@ -5,8 +5,9 @@ use std::{borrow::Cow, fmt};
 use gnoma_core::{
     Event, Role, Usage,
     message::ResultPart,
-    session::{NoticeLevel, Outcome, SessionState},
+    session::{NoticeLevel, Outcome, SessionState, TrialEnd},
 };
+use gnoma_extend::hooks::HookRunReport;
 use jiff::Timestamp;
 
 use super::filter::{LogFilter, LogLevel};
@@ -173,6 +174,17 @@ impl SessionLines {
     }
 }
 
+/// The line of a hook's run, without anything that it wrote; `None` if the filter leaves it out.
+pub(super) fn format_hook(run: &HookRunReport<'_>, filter: &LogFilter) -> Option<LogLine> {
+    let level = if run.error.is_some() { LogLevel::Warn } else { LogLevel::Debug };
+    let line = LogLine::new(level, "hook")
+        .with_field("event", &run.event)
+        .with_field("ms", &run.took_ms)
+        .with_some("exit", run.exit_code)
+        .with_some("error", run.error);
+    filter.allows(line.what, line.level).then_some(line)
+}
+
 fn format_turn(event: &Event, turn_ms: i64) -> Option<LogLine> {
     match event {
         Event::State(SessionState::Active) => Some(LogLine::new(LogLevel::Info, "turn begin")),
@@ -236,12 +248,17 @@ fn format_tool_step(event: &Event) -> Option<LogLine> {
             .with_field("call", &call.id)
             .with_field("tool", &call.name)
             .with_field("argument_bytes", &call.arguments.get().len()),
-        Event::ToolEnded { call, result, duration_ms, .. } => debug("tool end")
-            .with_field("call", &call.id)
-            .with_field("tool", &call.name)
-            .with_field("error", &result.is_error)
-            .with_field("ms", duration_ms)
-            .with_field("result_bytes", &result_bytes(&result.parts)),
+        Event::ToolEnded { call, result, duration_ms, command, .. } => {
+            let trial = command.as_ref().and_then(|command| command.trial);
+            debug("tool end")
+                .with_field("call", &call.id)
+                .with_field("tool", &call.name)
+                .with_field("error", &result.is_error)
+                .with_field("ms", duration_ms)
+                .with_field("result_bytes", &result_bytes(&result.parts))
+                .with_some("exit", command.as_ref().and_then(|command| command.exit_code))
+                .with_some("trial_kept", trial.map(|trial| trial == TrialEnd::Kept))
+        }
         _ => return None,
     })
 }
@@ -300,6 +317,7 @@ mod tests {
     use gnoma_core::{
         CallId, Content, ErrorKind, Message, ModelRef, ProviderError, RawJson,
         message::{ToolCall, ToolResult},
+        session::CommandEnd,
     };
 
     use super::*;
@@ -385,16 +403,29 @@ mod tests {
             result,
             diff: None,
             duration_ms: 5,
-            command: None,
+            command: Some(CommandEnd { exit_code: Some(0), trial: Some(TrialEnd::Kept) }),
         };
         let lines = lines(&[(0, Event::ToolStarted { call }), (1, ended)], LogLevel::Debug);
         assert_eq!(
             lines,
             [
                 "tool begin call=c1 tool=bash argument_bytes=25",
-                "tool end call=c1 tool=bash error=false ms=5 result_bytes=17"
+                "tool end call=c1 tool=bash error=false ms=5 result_bytes=17 exit=0 trial_kept=true"
             ]
         );
+    }
+
+    #[test]
+    fn hooks_have_lines_and_those_that_failed_are_warnings() {
+        let run =
+            HookRunReport { event: "PreToolUse", took_ms: 7, exit_code: Some(2), error: None };
+        let line = format_hook(&run, &LogFilter::from(LogLevel::Debug)).unwrap();
+        assert_eq!(line.render(Cow::Borrowed), "hook event=PreToolUse ms=7 exit=2");
+        let warnings = LogFilter::from(LogLevel::Warn);
+        assert!(format_hook(&run, &warnings).is_none());
+        let late = HookRunReport { exit_code: None, error: Some("timeout"), ..run };
+        let line = format_hook(&late, &warnings).unwrap();
+        assert_eq!(line.render(Cow::Borrowed), "hook event=PreToolUse ms=7 error=timeout");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod line;
 mod panic;
 
 use std::{
+    borrow::Cow,
     io,
     path::{Path, PathBuf},
     sync::{
@@ -19,6 +20,7 @@ use std::{
 };
 
 use gnoma_core::{Event, store::SessionId};
+use gnoma_extend::hooks::HookRunReport;
 
 use self::{file::LogFile, line::SessionLines};
 pub use self::{
@@ -82,6 +84,15 @@ pub(crate) fn read_last(state: &Path) -> Option<String> {
     /// More than most sessions write.
     const MAX_BYTES: u64 = 1 << 20;
     file::read_last(&state.join("logs"), MAX_BYTES)
+}
+
+/// Writes the line of a hook's run, if this process writes a log. The session must be one that may be logged.
+pub(crate) fn write_hook(session: &str, run: &HookRunReport<'_>) {
+    let Some(log) = LOG.get() else { return };
+    let Some(line) = line::format_hook(run, &log.filter) else { return };
+    let line = format!("session={session} {}", line.render(Cow::Borrowed));
+    // The next line of an event says that the file cannot be written.
+    let _failed = log.file.append(&line::add_timestamp(clock::now_ms(), &line));
 }
 
 /// The lines of one session.

@@ -53,6 +53,7 @@ pub(super) fn reserve_child(
     let scope = Arc::new(kept.scope.in_turn(parent.turn.as_str()));
     let scope = scope.for_child(id.as_str(), task.limit_micro_usd);
     let scope = scope.map_err(|deep| SpawnError::TooMany(deep.to_string()))?;
+    let scope = scope.with_agent(task.agent.clone().unwrap_or_default());
     let spawner = Arc::clone(&shared.spawner);
     let opening = ChildOpening { id, task, scope, rights, notices, spawner };
     let (services, above) = (Arc::clone(&kept.services), Arc::downgrade(&above.kept));

@@ -31,7 +31,7 @@ use tokio::{
 };
 
 use super::{
-    child_result::{last_answer, to_child_end, to_spawn_error},
+    child_result::{last_answer, step_end, stop_reason, to_child_end, to_spawn_error},
     child_start::{ReservedChild, prepare_opened, reserve_child, start_prepared},
     child_status::ChildStatusFold,
     handle::{SessionHandle, SessionMeta},
@@ -201,12 +201,14 @@ impl Child {
         let text = last_answer(&self.live);
         self.live.close();
         self.live.wait_until_ended().await;
+        let stop = stop_reason(&outcome);
         let end = uncopied.map_or_else(|| to_child_end(outcome), ChildEnd::Failed);
         let following =
             self.live.kept.lock().following.as_ref().map(|it| it.current_status().clone());
         let last = following.unwrap_or_default();
         if let Some(above) = self.above.upgrade() {
-            above.lock().step_children.note(&self.parent.call, &last, Some(end.clone()));
+            let step_end = step_end(&end, stop, &text, last.rounds);
+            above.lock().step_children.note(&self.parent.call, &last, Some(step_end));
         }
         let merge = self.merge_changes(&end, &last, unproved).await;
         let duration_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -108,7 +108,8 @@ pub(super) fn start_session(
     prepared: PreparedSession,
 ) -> Result<SessionId, RequestError> {
     let PreparedSession { id, info, messages, notes, opening, services } = prepared;
-    let scope = scope.unwrap_or_else(|| Scope::new(id.as_str()));
+    let own_scope = || Scope::new(id.as_str()).with_agent(spec.agent.clone().unwrap_or_default());
+    let scope = scope.unwrap_or_else(own_scope);
     let parent = scope.parent().map(|parent| SessionId::new(parent.session()));
     let log = EventLog::new(id.clone(), shared.next_epoch(), parent.clone(), messages);
     log.add_stored_notes(notes);

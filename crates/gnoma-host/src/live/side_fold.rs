@@ -15,6 +15,9 @@ use super::{
     step_fold::{StepCommandError, begins_step, is_step_message},
 };
 
+/// With this begin the results of calls that the engine left out.
+const NOT_RUN_PREFIX: &str = "[not run";
+
 /// The number of calls of steps in this process: no two steps have the same.
 static CALLS: AtomicU32 = AtomicU32::new(1);
 
@@ -73,6 +76,10 @@ impl SideFold {
         self.has_begun
     }
 
+    pub(super) fn step_count(&self) -> usize {
+        self.members.len()
+    }
+
     /// Takes in what happened. Returns the place and the end of a step once its result is in the conversation; a step
     /// that never began has no end.
     pub(super) fn apply_event(&mut self, event: &Event) -> Option<(usize, StepResult)> {
@@ -88,7 +95,8 @@ impl SideFold {
                 }
             }
             Event::PermissionDecided { call, allowed: false, reason } if !self.is_cancelled => {
-                if let Some(member) = self.member(call) {
+                // Of one that has started, only a second run outside the sandbox is denied.
+                if let Some(member) = self.member(call).filter(|member| !member.has_started) {
                     member.denial = Some(reason.clone());
                 }
             }
@@ -113,12 +121,14 @@ impl SideFold {
                 (TaskStepState::Failed, format!("the command was denied: {reason}"))
             }
             Some(reason) => (TaskStepState::Failed, format!("the elf was denied: {reason}")),
-            None if !member.has_started => return,
+            None if !member.has_started && is_left_out(is_cancelled, result) => return,
+            // It could not even be asked about.
+            None if !member.has_started => (TaskStepState::Failed, first_line(result)),
             None if is_cancelled && result.is_error => {
                 (TaskStepState::Stopped, "you stopped the turn".to_owned())
             }
             None if member.is_command => command_end(result),
-            None => children.read(call, |child| elf_end(child, result)),
+            None => children.read(call, |child| elf_end(child, result, is_cancelled)),
         };
         member.end = Some((state, why, duration_ms));
     }
@@ -156,6 +166,11 @@ impl Drop for SideFold {
     }
 }
 
+/// Returns whether a step that did not start was left out: after a step that failed, or because its turn was stopped.
+fn is_left_out(is_cancelled: bool, result: &ToolResult) -> bool {
+    is_cancelled || result.joined_text().starts_with(NOT_RUN_PREFIX)
+}
+
 fn command_end(result: &ToolResult) -> (TaskStepState, String) {
     if result.is_error {
         return (TaskStepState::Failed, StepCommandError::from_result(result).to_string());
@@ -164,16 +179,26 @@ fn command_end(result: &ToolResult) -> (TaskStepState, String) {
 }
 
 /// The end of a step that an elf did. Its report says why it did not complete it.
-fn elf_end(child: Option<&StepChild>, result: &ToolResult) -> (TaskStepState, String) {
-    let report = || result.joined_text().lines().next().unwrap_or_default().to_owned();
+fn elf_end(
+    child: Option<&StepChild>,
+    result: &ToolResult,
+    is_cancelled: bool,
+) -> (TaskStepState, String) {
+    let report = || first_line(result);
     let denial = child.and_then(|child| child.status.unattended_denial.as_ref());
     match (child.and_then(|child| child.end.as_ref()), denial) {
         (Some(ChildEnd::Failed(why)), _) => (TaskStepState::Failed, why.clone()),
-        (Some(ChildEnd::Cancelled), _) => (TaskStepState::Stopped, report()),
+        (Some(ChildEnd::Cancelled), _) if is_cancelled => (TaskStepState::Stopped, report()),
+        // It alone was stopped, or took too long.
+        (Some(ChildEnd::Cancelled), _) => (TaskStepState::Failed, report()),
         (None, _) if result.is_error => (TaskStepState::Failed, report()),
         (_, Some(why)) => (TaskStepState::Failed, format!("a call was denied: {why}")),
         (Some(ChildEnd::Completed) | None, None) => (TaskStepState::Done, String::new()),
     }
+}
+
+fn first_line(result: &ToolResult) -> String {
+    result.joined_text().lines().next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -250,13 +275,18 @@ mod tests {
     #[test]
     fn elf_that_did_not_complete_its_step_is_not_done() {
         use TaskStepState::{Failed, Stopped};
-        for (end, state) in
-            [(ChildEnd::Failed("no model".to_owned()), Failed), (ChildEnd::Cancelled, Stopped)]
-        {
+        let cancelling = || Some(Event::State(SessionState::Cancelling));
+        for (end, cancelling, state) in [
+            (ChildEnd::Failed("no model".to_owned()), None, Failed),
+            // It alone was stopped, or its time was over.
+            (ChildEnd::Cancelled, None, Failed),
+            (ChildEnd::Cancelled, cancelling(), Stopped),
+        ] {
             let children = StepChildren::default();
             let mut fold = begun(&children);
             children.note(&CallId::new("elf"), &ChildStatus::default(), Some(end));
-            let events = [started("elf"), ended("elf", "half", false), told()];
+            let events = [Some(started("elf")), cancelling, Some(ended("elf", "half", false))];
+            let events: Vec<_> = events.into_iter().flatten().chain([told()]).collect();
             assert_eq!(ends(&mut fold, &events)[0].1, state);
         }
         let children = StepChildren::default();
@@ -273,6 +303,28 @@ mod tests {
         let events = [denied, ended("elf", "permission denied: a rule", true), told()];
         let why = "the elf was denied: a rule".to_owned();
         assert_eq!(ends(&mut fold, &events), [(0, Failed, why)]);
+    }
+
+    #[test]
+    fn command_that_may_not_run_again_outside_the_sandbox_has_failed_by_itself() {
+        let mut fold = begun(&StepChildren::default());
+        let (call, reason) = (CallId::new("ls"), "denied by the user".to_owned());
+        let denied = Event::PermissionDecided { call, allowed: false, reason };
+        let events = [started("elf"), ended("elf", "found", false), told(), started("ls"), denied];
+        assert_eq!(ends(&mut fold, &events).len(), 1);
+        let why = "the command failed: read-only".to_owned();
+        let events = [ended("ls", "read-only", true), told()];
+        assert_eq!(ends(&mut fold, &events), [(1, TaskStepState::Failed, why)]);
+    }
+
+    #[test]
+    fn step_that_fails_before_it_starts_has_an_end_and_one_that_is_left_out_has_none() {
+        let mut fold = begun(&StepChildren::default());
+        let left_out = "[not run: a step before it failed]";
+        let events = [ended("elf", "no such agent", true), ended("ls", left_out, true)];
+        assert!(ends(&mut fold, &events).is_empty());
+        let why = "no such agent".to_owned();
+        assert_eq!(ends(&mut fold, &[told(), told()]), [(0, TaskStepState::Failed, why)]);
     }
 
     #[test]

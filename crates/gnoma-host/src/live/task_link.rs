@@ -34,8 +34,8 @@ pub(super) enum TaskOrder {
     Open { modes: Vec<PermissionMode>, models: Vec<String> },
     /// Let no other turn begin once the session is idle. Answered by `Ready` or `NotBegun`.
     Reserve,
-    /// Run this as a turn in the session that was reserved. Answered by `Ended` or `NotBegun`; if steps run side by side in
-    /// it, by `SideEnded` for each step that has ended, and `NotBegun` for those that are left.
+    /// Run this as a turn in the session that was reserved. Answered by `Ended` or `NotBegun`; if steps run side by side
+    /// in it, by `SideEnded` for each step that has ended, and `NotBegun` for those that are left.
     Turn(StepTurn),
     /// Ask the person. Answered by `Ended` or `NotBegun`.
     Ask { question: String, choices: Vec<String> },
@@ -291,12 +291,14 @@ impl TaskLink {
         if self.reservation.take_if(|it| *it == Reservation::Waiting).is_some() {
             self.send_signal(TaskSignal::NotBegun);
         }
-        // The engine discards a step that waits.
+        // The engine discards a step that waits, but may already have begun it: it does not run again unasked.
+        let stopped = || step_result(TaskStepState::Stopped, "you stopped the run");
         if self.fold.take_if(|fold| !fold.has_begun()).is_some() {
-            let stopped = step_result(TaskStepState::Stopped, "you stopped the run");
-            self.send_signal(TaskSignal::Ended(stopped));
+            self.send_signal(TaskSignal::Ended(stopped()));
         }
-        if self.side_fold.take_if(|fold| !fold.has_begun()).is_some() {
+        if let Some(fold) = self.side_fold.take_if(|fold| !fold.has_begun()) {
+            (0..fold.step_count())
+                .for_each(|place| self.send_signal(TaskSignal::SideEnded(place, stopped())));
             self.send_signal(TaskSignal::NotBegun);
         }
         self.answer_question(PermissionAnswer::Deny { reason: String::new() })
@@ -322,6 +324,16 @@ mod tests {
     fn turn() -> StepTurn {
         let (text, announcement) = ("do it".to_owned(), ANNOUNCEMENT.to_owned());
         StepTurn { text, announcement, ..StepTurn::default() }
+    }
+
+    fn side_turn() -> StepTurn {
+        let side_step = |id: &str| SideStep {
+            call: CallId::new(id),
+            text: String::new(),
+            title: String::new(),
+            work: SideWork::Command { command: "ls".to_owned(), timeout_s: 1 },
+        };
+        StepTurn { side_steps: vec![side_step("a"), side_step("b")], ..turn() }
     }
 
     /// A turn that a person stopped.
@@ -353,15 +365,7 @@ mod tests {
     #[test]
     fn steps_side_by_side_end_one_by_one_and_then_their_turn() {
         let (mut link, mut port) = task_channel();
-        let side_step = |id: &str| SideStep {
-            call: CallId::new(id),
-            text: String::new(),
-            title: String::new(),
-            work: SideWork::Command { command: "ls".to_owned(), timeout_s: 1 },
-        };
-        let side_steps = vec![side_step("a"), side_step("b")];
-        let turn = StepTurn { side_steps, ..turn() };
-        assert!(link.begin_turn(turn, &StepChildren::default()).is_some());
+        assert!(link.begin_turn(side_turn(), &StepChildren::default()).is_some());
         begins(&mut link);
         let call = ToolCall::new(CallId::new("a"), "bash", RawJson::empty_object());
         let (result, diff, command) = (ToolResult::from_text(&call, "x", false), None, None);
@@ -422,5 +426,19 @@ mod tests {
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::Ended(_))));
         other_turn(&mut link);
         assert!(port.signals.try_recv().is_err());
+    }
+
+    #[test]
+    fn steps_side_by_side_that_wait_in_the_engine_end_when_they_are_stopped() {
+        let (mut link, mut port) = task_channel();
+        link.begin_turn(side_turn(), &StepChildren::default());
+        link.stop_run();
+        for at in 0..2 {
+            let Ok(TaskSignal::SideEnded(place, result)) = port.signals.try_recv() else {
+                panic!("step {at} has no end")
+            };
+            assert_eq!((place, result.state), (at, TaskStepState::Stopped));
+        }
+        assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::NotBegun)));
     }
 }

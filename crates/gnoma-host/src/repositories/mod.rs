@@ -207,15 +207,18 @@ impl Repositories for RepositoriesOnDisk {
         };
         let work_trees = ours.iter().filter_map(|ours| ours.work_tree.as_ref());
         let work_tree = work_trees.into_iter().find(|tree| **tree == real.work_tree).cloned();
+        let has_git_folder = !self.roots.iter().any(|root| real.git.starts_with(root));
         let mut foreign = vec![real.work_tree, real.common, real.git];
         foreign.retain(|path| !found_by_commands(path) && !path.starts_with(folder));
         foreign.dedup();
-        OutsidePlaces { foreign, work_tree }
+        OutsidePlaces { foreign, work_tree, has_git_folder }
     }
 
-    fn settings_file(&self, folder: &Path) -> Option<PathBuf> {
-        let found = FoundRepository::find_around(folder)?;
-        fs::canonicalize(found.common.join("config")).ok()
+    fn settings_files(&self, folder: &Path) -> Vec<PathBuf> {
+        let Some(found) = FoundRepository::find_around(folder) else { return Vec::new() };
+        let shared = fs::canonicalize(found.common.join("config"));
+        let own = fs::canonicalize(&found.git).map(|git| git.join("config.worktree"));
+        shared.into_iter().chain(own).collect()
     }
 
     fn is_git_folder(&self, folder: &Path, and: &OsStr) -> bool {

@@ -71,6 +71,8 @@ struct Line {
     is_here: bool,
     wire: Wire,
     host: Arc<str>,
+    /// The source of the key.
+    account: Arc<str>,
 }
 
 /// Makes arms out of names. One connection a provider.
@@ -162,6 +164,7 @@ impl ArmFactory {
             cost_weight: said.and_then(|said| said.cost_weight).unwrap_or(1.0),
             pools: said.map(|said| said.pools.clone()).unwrap_or_default().into(),
             host: name.to_string().into(),
+            account: format!("{}'s own login", name.model).into(),
             wire: Wire::Agent,
             only_chosen: !agent.settings.automatic,
             ..Arm::new(connection, name.model.as_str())
@@ -216,6 +219,7 @@ impl ArmFactory {
             cost_weight: said.and_then(|said| said.cost_weight).unwrap_or(1.0),
             pools: said.map(|said| said.pools.clone()).unwrap_or_default().into(),
             host: Arc::clone(&line.host),
+            account: Arc::clone(&line.account),
             wire: line.wire,
             ..Arm::new(line.connection.clone(), name.model.as_str())
         }
@@ -244,12 +248,13 @@ impl ArmFactory {
         let is_here = crate_options::is_own_here(&profile);
         let (is_own, wire) = (profile.local, wire_of(profile.protocol));
         let host = host_and_port(&profile.base_url).into();
+        let account = crate_options::account_name(&self.settings.provider, &profile).into();
         let connection = self.shared.connection(&self.settings.network, profile);
         let facts = ProviderFacts { local: stays_here, ..connection.provider_facts().clone() };
         guard_setup::to_privacy(self.settings.privacy)
             .check_provider(&facts)
             .map_err(|error| HostError::usage(error.to_string()))?;
-        Ok(Line { connection, is_own, stays_here, is_here, wire, host })
+        Ok(Line { connection, is_own, stays_here, is_here, wire, host, account })
     }
 }
 

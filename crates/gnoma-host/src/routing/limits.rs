@@ -15,7 +15,7 @@ use gnoma_router::{
 };
 
 use super::slm;
-use crate::project_settings::RoutingSettings;
+use crate::{agents::PROVIDER, project_settings::RoutingSettings};
 
 /// By how many percent of a task's worth an arm may be the worse choice where it is said to be good.
 const STRENGTH_PERCENT: u32 = 10;
@@ -199,15 +199,22 @@ fn to_rates(stated: &RateLimits) -> Rates {
     }
 }
 
-/// Names that are spoken of and are no arm, for people who misspelt one.
-pub(super) fn unknown_names(options: &RoutingOptions, arms: &[ModelRef]) -> Vec<String> {
+/// Describes the models of roles that are no arm, for people who misspelt one. Those of no provider are told with the
+/// other settings that name one.
+pub(super) fn unknown_names(
+    options: &RoutingOptions,
+    arms: &[ModelRef],
+    providers: &[String],
+) -> Vec<String> {
     let Roles { small, planner, editor, reviewer } = &options.roles;
     let roles =
         [("small", small), ("planner", planner), ("editor", editor), ("reviewer", reviewer)];
     roles
         .into_iter()
         .filter_map(|(role, name)| {
-            let name = name.as_ref().filter(|name| !arms.contains(name))?;
+            let is_of_none =
+                |name: &&ModelRef| name.provider != PROVIDER && !providers.contains(&name.provider);
+            let name = name.as_ref().filter(|name| !arms.contains(name) && !is_of_none(name))?;
             Some(format!("`router.roles.{role}` names {name}, which is not available"))
         })
         .collect()

@@ -11,7 +11,7 @@ use gnoma_core::{
     store::{StoreError, StoreErrorKind, StoreFuture},
 };
 use gnoma_engine::routing;
-use gnoma_router::{Attempt, AttemptResult, Router, TaskKind, TaskOutcome, Tuning};
+use gnoma_router::{ArmId, Attempt, AttemptResult, Router, TaskKind, TaskOutcome, Tuning};
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -79,6 +79,16 @@ impl ScoreStore {
         })?;
         self.report_set_aside(told);
         Ok(given)
+    }
+
+    /// Returns the arms whose work got worse, once for each time.
+    pub fn take_worse_arms(&self) -> io::Result<Vec<ArmId>> {
+        if !self.path().exists() || self.read()?.worse.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (worse, told) = self.file.update_locked(|kept| std::mem::take(&mut kept.worse))?;
+        self.report_set_aside(told);
+        Ok(worse)
     }
 
     /// Forgets everything that was learnt.
@@ -163,6 +173,7 @@ impl ScoreStore {
             let attempt = Attempt { arm: open.arm, verdict: None, cost_micro_usd: 0 };
             let tried = vec![AttemptResult { attempt, right: Some(false), weight: 1.0 }];
             router.correct_outcome(&TaskOutcome { kind: open.kind, tried });
+            kept.remember_worse(router.take_worse_arms());
             true
         })
     }
@@ -201,6 +212,7 @@ impl routing::OutcomeStore for OutcomeRecorder {
             }
             book.update_state(&known, |router, kept| {
                 router.record_outcome(&outcome);
+                kept.remember_worse(router.take_worse_arms());
                 kept.forget_task(&project);
                 open.into_iter().for_each(|open| kept.remember_task(open));
             })
@@ -313,6 +325,29 @@ mod tests {
         let after = quality();
         assert!(!memory.book.record_rewind("p", "s1", 0).unwrap());
         assert!((quality() - after).abs() < f64::EPSILON);
+    }
+
+    #[tokio::test]
+    async fn arm_that_got_worse_is_told_once_also_by_another_process() {
+        const MOST_TASKS: usize = 40;
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory(folder.path());
+        *memory.known.lock() = vec![gnoma_router::Arm {
+            id: arm(),
+            facts: Default::default(),
+            priors: Default::default(),
+            overall: Some(gnoma_router::Prior { quality: 0.85, cost: 0.1, tasks: 300.0 }),
+        }];
+        assert!(memory.book.take_worse_arms().unwrap().is_empty());
+        let is_noticed = || !memory.book.read().unwrap().worse.is_empty();
+        for _ in 0..MOST_TASKS {
+            if !is_noticed() {
+                memory.learn_outcome(outcome(Some(false))).await.unwrap();
+            }
+        }
+        let again = ScoreStore::in_folder(folder.path(), folder.path(), Notices::without_sink());
+        assert_eq!(again.take_worse_arms().unwrap(), [arm()]);
+        assert!(memory.book.take_worse_arms().unwrap().is_empty());
     }
 
     #[tokio::test]

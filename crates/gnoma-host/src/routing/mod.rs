@@ -42,8 +42,8 @@ use self::{
 pub use self::{discovery::Discovery, first_arm::find_provider, slm::classifier_arm};
 use crate::{
     Folders as _, HostError, Project, Result, branch::current_branch, clock, guard_setup,
-    ledger::LateLedger, project_settings::RoutingSettings, session_stores::BegunSessionId,
-    telemetry::MeteredLedger, unused_settings,
+    ledger::LateLedger, project_settings::RoutingSettings, provider_names,
+    session_stores::BegunSessionId, telemetry::MeteredLedger, unused_settings,
 };
 
 /// Milliseconds of a day.
@@ -332,6 +332,15 @@ async fn find_arm_names(
     Ok(names)
 }
 
+/// Says of an arm whose price is not known that the settings have only a part of it.
+fn half_price(arm: &Arm, settings: &RoutingSettings) -> Option<String> {
+    let name = arm.name().to_string();
+    let said = settings.arms.get(&name).filter(|_| arm.price.is_none())?;
+    (said.input_price.is_some() || said.output_price.is_some()).then(|| {
+        format!("`[[arms]] id = \"{name}\"`: a price needs both `input_price` and `output_price`")
+    })
+}
+
 /// Converts the settings of the router, and reports what in them has no effect.
 fn convert_reported(
     project: &Project,
@@ -341,7 +350,9 @@ fn convert_reported(
     let home = project.environment().home();
     let RouterInput { options, mut warnings } = limits::convert_settings(settings, home.as_deref());
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
-    warnings.extend(limits::unknown_names(&options, &names));
+    let providers = provider_names::provider_names(&settings.provider);
+    warnings.extend(limits::unknown_names(&options, &names, &providers));
+    warnings.extend(made.iter().filter_map(|made| half_price(&made.arm, settings)));
     warnings.extend(unused_settings::at_start(project, settings));
     if limits::ask_the_time(&options.rules) && jiff::tz::TimeZone::try_system().is_err() {
         let unknown = "cannot find the time zone; hours in rules are read as UTC";
@@ -394,6 +405,16 @@ fn routing_options(
     }
 }
 
+/// Says once of each arm that its work got worse. What cannot be marked as said is said when that works again.
+fn tell_worse_arms(project: &Project, book: &ScoreStore) {
+    for arm in book.take_worse_arms().unwrap_or_default() {
+        project.notices.warning(format_args!(
+            "the work of {arm} has got worse: its last tasks failed more often than gnoma expected, so it is chosen \
+             less often; `gnoma usage --by model` shows what is known of it"
+        ));
+    }
+}
+
 /// The router as it was left; a fresh one where there is no choice, or where nothing may be known.
 fn load_router(project: &Project, has_choice: bool, made: &[BuiltArm]) -> Router {
     let fresh = || Router::new(Tuning::default());
@@ -404,7 +425,11 @@ fn load_router(project: &Project, has_choice: bool, made: &[BuiltArm]) -> Router
     }
     let book = score_book(project);
     let known: Vec<_> = made.iter().map(|made| made.published.clone()).collect();
-    match book.read() {
+    let read = book.read();
+    if read.as_ref().is_ok_and(|kept| !kept.worse.is_empty()) {
+        tell_worse_arms(project, &book);
+    }
+    match read {
         Ok(kept) if project.routing.router.learn => {
             memory::restore_router(&book.import_once(kept, &known), &known)
         }

@@ -5,7 +5,7 @@ use gnoma_config::{env, settings::Provider};
 use gnoma_core::{ModelRef, protocol::Overrides};
 use gnoma_llm::{KNOWN, catalogue};
 
-use crate::{HostError, Result, project_settings::RoutingSettings};
+use crate::{HostError, Result, project_settings::RoutingSettings, provider_names};
 
 /// Providers that pass calls on, and name each model by its vendor and a slash.
 pub(super) const PASSING_ON: &[&str] = &["openrouter"];
@@ -72,6 +72,13 @@ pub(super) fn owner_notice(
     if let Some(owner) = possible_makers(model).next().filter(|owner| owner != name) {
         return Some(format!(
             "`{model}` is a model of `{owner}`, and `{name}` is asked for it; --model {owner}/{model} asks `{owner}`"
+        ));
+    }
+    if let Some((before, id)) = named.split_once(':')
+        && provider_names::provider_names(provider).iter().any(|known| known == before)
+    {
+        return Some(format!(
+            "`{name}` is asked for the model `{model}`; --model {before}/{id} asks `{before}` for `{id}`"
         ));
     }
     let (before, _) = named.split_once('/')?;
@@ -256,6 +263,23 @@ mod tests {
         for model in ["m", "gpt-5", "openai/gpt-oss-20b", "qwen/qwen3", "meta-llama/Llama-3"] {
             assert_eq!(told(model, &[]), None, "{model}");
         }
+    }
+
+    #[test]
+    fn a_provider_before_a_colon_is_told() {
+        let mut provider = with_keys(&[]);
+        provider.endpoints.insert("mock".to_owned(), "http://mock/v1".to_owned());
+        let sources = Sources { config_dir: "/nonexistent".into(), ..Sources::default() };
+        let loaded = gnoma_config::load_settings(&sources).unwrap();
+        let settings = RoutingSettings { provider, ..ProjectSettings::from(loaded).routing };
+        let told = |model: &str| {
+            let overrides = Overrides { model: Some(model.to_owned()), ..Overrides::default() };
+            let arm = ModelRef { provider: "mock".into(), model: model.into() };
+            owner_notice(&settings, &overrides, &arm)
+        };
+        let said = told("openai:gpt-5").unwrap();
+        assert!(said.contains("--model openai/gpt-5 asks `openai`"), "{said}");
+        assert_eq!(told("qwen3:4b"), None);
     }
 
     #[test]

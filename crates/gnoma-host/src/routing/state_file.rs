@@ -40,6 +40,9 @@ pub struct SavedScores {
     /// Scores of the older gnoma were taken over.
     #[serde(default)]
     pub imported: bool,
+    /// The arms whose work got worse, until a person is told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worse: Vec<ArmId>,
 }
 
 /// A task that is over and has no verdict yet.
@@ -59,7 +62,14 @@ pub struct UnjudgedTask {
 
 impl SavedScores {
     /// The content before anything is saved.
-    pub const NONE: Self = Self { state: None, open: Vec::new(), imported: false };
+    pub const NONE: Self =
+        Self { state: None, open: Vec::new(), imported: false, worse: Vec::new() };
+
+    /// Remembers arms whose work got worse, each once.
+    pub fn remember_worse(&mut self, arms: Vec<ArmId>) {
+        self.worse.retain(|known| !arms.contains(known));
+        self.worse.extend(arms);
+    }
 
     /// Remembers the last task of a project in place of the one before.
     pub fn remember_task(&mut self, open: UnjudgedTask) {

@@ -53,8 +53,8 @@ pub struct CommandImport {
     pub task: Result<(String, Vec<String>), String>,
 }
 
-/// Finds the commands of other programs. Those of a project that is not trusted are only named. `from`: only of this program;
-/// `names`: only these, or all if it is empty.
+/// Finds the commands of other programs. Those of a project that is not trusted are only named. `from`: only of this
+/// program; `names`: only these, or all if it is empty.
 ///
 /// # Errors
 /// A command of `names` is not there.

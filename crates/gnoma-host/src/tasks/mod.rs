@@ -40,6 +40,9 @@ pub(crate) use self::{failure_choice::STRONGER, step_models::unknown_model};
 use self::{draft::draft_task, run::prepare_run};
 use crate::{HostError, Project, Result, blocking_work::off_loop};
 
+/// Words behind `/task` that the name of a task follows, and nothing else that is known.
+const BEFORE_NAME: [&str; 4] = ["show", "history", "resume", "repair"];
+
 /// The tasks of the project of a live session.
 #[derive(Clone)]
 pub struct SessionTaskFiles {
@@ -133,7 +136,8 @@ pub(crate) fn answer_request(project: &Project, request: &TaskRequest) -> Result
         TaskRequest::List => Reply::Choices(Tasks::find(project).choices()),
         TaskRequest::Show { name } => Reply::Text(Tasks::find(project).describe(name)?),
         TaskRequest::Complete { words } => {
-            let next = Tasks::find(project).next_words(&split_words(words));
+            let words = split_words(words);
+            let next = Tasks::find(project).next_words(task_words(&words));
             let choice = |name| Choice { name, ..Choice::default() };
             Reply::Choices(next.into_iter().map(choice).collect())
         }
@@ -146,4 +150,33 @@ pub(crate) fn answer_request(project: &Project, request: &TaskRequest) -> Result
         | TaskRequest::Schedules
         | TaskRequest::Save { .. } => return Err(HostError::usage("the session itself does this")),
     })
+}
+
+/// Returns the name and the arguments that the words behind `/task` have so far.
+fn task_words(words: &[String]) -> &[String] {
+    match words.split_first() {
+        Some((first, rest)) if first == "run" => rest,
+        Some((first, [])) if BEFORE_NAME.contains(&first.as_str()) => &[],
+        _ => words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_of_a_task_follows_words_that_need_one() {
+        for (line, expected) in [
+            ("", ""),
+            ("run", ""),
+            ("run release v1", "release v1"),
+            ("show", ""),
+            ("resume", ""),
+            ("resume release", "resume release"),
+            ("release v1", "release v1"),
+        ] {
+            assert_eq!(task_words(&split_words(line)).join(" "), expected, "{line}");
+        }
+    }
 }

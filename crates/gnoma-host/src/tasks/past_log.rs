@@ -55,13 +55,18 @@ fn file_of(project: &Project) -> PathBuf {
     suggestion_file(project, "jsonl")
 }
 
-/// Returns the sessions of a project, those changed last at the end. Reads only those that changed since the last time.
+/// Returns the sessions of a project, those changed last at the end. Reads only those that changed since the last time;
+/// where no task is suggested, nothing of what was read stays.
 ///
 /// # Errors
 /// The store cannot be read.
 pub(super) async fn read_history(project: &Project) -> Result<Vec<PastSession>> {
     let Some(past) = ProjectHistory::open_existing(project)? else { return Ok(Vec::new()) };
-    Ok(read_store(&past.store, &file_of(project), &project.places.project).await?)
+    let read = read_store(&past.store, &file_of(project), &project.places.project).await;
+    if !project.personal.suggests_tasks {
+        delete_read_sessions(project);
+    }
+    Ok(read?)
 }
 
 async fn read_store(

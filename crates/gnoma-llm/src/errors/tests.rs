@@ -359,6 +359,17 @@ fn the_hint_of_a_rate_limit_names_the_wait_that_was_asked_for() {
 }
 
 #[test]
+fn a_word_in_place_of_a_key_stays_in_what_the_server_says() {
+    for word in ["x", "none", "ollama"] {
+        let mut profile = Profile::new("work", Protocol::OpenAi, "http://x/v1");
+        profile.key = Some(gnoma_core::Secret::new(word.to_owned()));
+        let said = "none is supported by ollama: context exceeded";
+        let body = format!(r#"{{"error":{{"message":"{said}"}}}}"#);
+        assert_eq!(from_status(&profile, 400, None, body.as_bytes()).message, said);
+    }
+}
+
+#[test]
 fn a_key_that_the_server_quotes_is_not_passed_on() {
     let mut profile = Profile::new("p", Protocol::OpenAi, "http://x");
     profile.key = Some(gnoma_core::Secret::new("sk-work-1234".to_owned()));

@@ -213,7 +213,7 @@ async fn a_key_that_is_missing_or_wrong_is_named() {
         let variable = profile.key_variable.clone();
         let missing = format!("export {variable}=…, or set `provider.api_keys.");
         let wrong = format!("rejected the key: check {variable}");
-        for (key, hint) in [(None, &missing), (Some("s3cret"), &wrong)] {
+        for (key, hint) in [(None, &missing), (Some("s3cret-key"), &wrong)] {
             profile.key = key.map(|key| Secret::new(key.to_owned()));
             let outcome = asked(endpoint, profile.clone()).await;
             let expected = Expected { kind: ErrorKind::Auth, says: "not authorised", hint };

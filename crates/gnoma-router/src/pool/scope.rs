@@ -11,6 +11,7 @@ pub const MAX_DEPTH: usize = 8;
 pub struct Scope {
     session: Arc<str>,
     turn: Arc<str>,
+    agent: Arc<str>,
     /// The most that the session may spend in its life, in micro-dollars.
     limit: Option<u64>,
     parent: Option<Arc<Self>>,
@@ -32,8 +33,20 @@ impl std::error::Error for TooDeep {}
 impl Scope {
     /// A session that nobody but a person started. Until its first turn the turn is empty.
     pub fn new(session: impl Into<Arc<str>>) -> Self {
-        let (session, turn) = (session.into(), Arc::default());
-        Self { session, turn, limit: None, parent: None, depth: 1 }
+        let (session, turn, agent) = (session.into(), Arc::default(), Arc::default());
+        Self { session, turn, agent, limit: None, parent: None, depth: 1 }
+    }
+
+    /// The session, which works as a definition of this name; empty if it works as none.
+    #[must_use]
+    pub fn with_agent(self, agent: impl Into<Arc<str>>) -> Self {
+        Self { agent: agent.into(), ..self }
+    }
+
+    /// Returns the name of the definition that the session works as; empty if it works as none.
+    #[must_use]
+    pub fn agent(&self) -> &str {
+        &self.agent
     }
 
     /// A session that this one starts in its turn as it is now. `limit`: what the child may spend in

@@ -106,10 +106,14 @@ fn a_silent_swap_is_noticed_within_two_dozen_tasks() {
         router.record_outcome(&outcome(&fix(), "good", number % 20 < 17, 10));
     }
     assert_eq!(ran_unchecked(&router, &offers), "good");
+    router.take_worse_arms();
     for number in 0..24 {
         router.record_outcome(&outcome(&fix(), "good", number % 10 < 2, 10));
     }
     assert_eq!(ran_unchecked(&router, &offers), "second");
+    let worse = router.take_worse_arms();
+    assert_eq!(worse.iter().map(|arm| &*arm.model).collect::<Vec<_>>(), ["good"]);
+    assert!(router.take_worse_arms().is_empty());
 }
 
 #[test]

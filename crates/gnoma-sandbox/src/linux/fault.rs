@@ -1,6 +1,15 @@
 //! What went wrong while the walls were built, for a person.
 
-use std::{fmt, io};
+use std::{
+    ffi::OsStr,
+    fmt,
+    io::{self, Write, stderr},
+};
+
+/// Exit code when the command cannot be started.
+const NOT_STARTED: u8 = 126;
+/// Exit code when there is no such command.
+const NOT_FOUND: u8 = 127;
 
 /// A step that failed, with the cause.
 #[derive(Debug)]
@@ -31,5 +40,15 @@ pub(super) trait FaultStep<T> {
 impl<T, E: Into<io::Error>> FaultStep<T> for Result<T, E> {
     fn with_step(self, step: impl FnOnce() -> String) -> Result<T, Fault> {
         self.map_err(|error| Fault::new(step(), error.into()))
+    }
+}
+
+/// Says that a program could not be started. Returns the exit code for that.
+pub(super) fn report_not_started(program: &OsStr, error: &io::Error) -> u8 {
+    let program = program.to_string_lossy();
+    writeln!(stderr(), "gnoma: `{program}` could not be started: {error}").ok();
+    match error.kind() {
+        io::ErrorKind::NotFound => NOT_FOUND,
+        _ => NOT_STARTED,
     }
 }

@@ -23,6 +23,9 @@ use crate::policy::Overlay;
 /// The folders that a command's own root holds in addition to the shown paths.
 const OWN: [&str; 2] = ["/proc", "/dev"];
 
+/// Other folders of a command's own root.
+const ALWAYS_THERE: [&str; 2] = ["/run", "/var"];
+
 /// The folder of the machine in which a command that looks at it sees names.
 const NAMES_OF_MACHINE: &str = "/dev";
 
@@ -38,6 +41,8 @@ pub(super) struct Grants<'a> {
     pub(super) hidden: &'a [PathBuf],
     /// Left out like what is hidden.
     pub(super) sealed: Vec<&'a Path>,
+    /// Names outside of what is shown: whoever serves them decides what can be opened, and is told of it.
+    pub(super) outside_names: Vec<&'a Path>,
     /// The machine's own `/proc` and the names in its `/dev` can be read.
     pub(super) shows_machine: bool,
     pub(super) devices: &'a [PathBuf],
@@ -125,7 +130,8 @@ fn read_rules(grants: &Grants<'_>) -> GrantedPaths {
     let (mut rules, mut own) = (Vec::new(), &[][..]);
     if grants.own_devices {
         // The root is the command's own: names of folders on the way to what is shown.
-        rules.push(("/".into(), AccessFs::ReadDir.into()));
+        rules.extend(rules_for_names(shown, &grants.outside_names));
+        rules.extend(grants.outside_names.iter().map(|path| (path.to_path_buf(), read)));
         own = &OWN[..];
     }
     if grants.shows_machine {
@@ -136,6 +142,19 @@ fn read_rules(grants: &Grants<'_>) -> GrantedPaths {
         rules.extend(reading_below(root, &left_out, read));
     }
     rules
+}
+
+/// Rules for lists of the folders on the way to what is shown. Of a folder with names outside of that there is none:
+/// with these names a list tells too much, without them it is wrong.
+fn rules_for_names(shown: &[PathBuf], outside_names: &[&Path]) -> GrantedPaths {
+    let list: BitFlags<AccessFs> = AccessFs::ReadDir.into();
+    if outside_names.is_empty() {
+        return vec![("/".into(), list)];
+    }
+    let has_names = |folder: &&Path| outside_names.iter().any(|path| path.starts_with(folder));
+    let folders = on_the_way(shown.iter().map(PathBuf::as_path)).into_iter();
+    let folders = folders.chain(ALWAYS_THERE.map(Path::new)).filter(|it| !has_names(it));
+    folders.map(|folder| (folder.to_path_buf(), list)).collect()
 }
 
 /// Everything below `root` but what is left out.

@@ -11,7 +11,7 @@
 use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
-    io::{self, Write, stderr},
+    io::{Write, stderr},
     os::{
         fd::{AsFd, OwnedFd},
         unix::{ffi::OsStringExt, process::CommandExt},
@@ -34,7 +34,7 @@ use super::{
     channel,
     confine::{self, Rights},
     entry::hide_memory,
-    fault::{Fault, FaultStep},
+    fault::{Fault, FaultStep, report_not_started},
     filter::{Filters, Sockets},
     guarded_paths::Snapshot,
     keeper::{Lifeline, StandInKeeper},
@@ -52,15 +52,10 @@ use super::{
 };
 use crate::{
     environment,
-    exit::{NOT_BUILT, UNREACHED_MESSAGE, tried_message},
+    exit::{LEFT_RUNNING_MESSAGE, NOT_BUILT, UNREACHED_MESSAGE, tried_message},
     plan::LaunchPlan,
     policy::Policy,
 };
-
-/// Exit code when the command cannot be started.
-const NOT_STARTED: u8 = 126;
-/// Exit code when there is no such command.
-const NOT_FOUND: u8 = 127;
 
 /// Says that nothing was run, and why. Returns the exit code for that.
 pub(super) fn report_fault(fault: &Fault) -> u8 {
@@ -128,9 +123,14 @@ impl Launch {
     ) -> Result<Self, Fault> {
         let program = words.next().ok_or_else(|| Fault::new("run a command", "none was given"))?;
         let plan = memory::with_own_paths(plan)?;
+        let seal_kind = SealKind::for_policy(&plan.policy);
+        let mut paths = Paths::for_policy(&plan.policy, real)?;
+        if seal_kind == SealKind::Masked {
+            paths.outside_names.clear();
+        }
         Ok(Self {
-            paths: Paths::for_policy(&plan.policy, real)?,
-            seal_kind: SealKind::for_policy(&plan.policy),
+            paths,
+            seal_kind,
             owner: open_owner(plan.owner)?,
             itself: open_pidfd(getpid())?,
             here: working_folder()?,
@@ -190,6 +190,7 @@ impl Launch {
             overlays_come_later,
             hidden: self.paths_to_mask(),
             sealed: self.sealed_by_mounts(),
+            outside_names: &self.paths.outside_names,
             absent: &self.paths.absent,
             devices: &self.paths.devices,
             sockets,
@@ -235,10 +236,11 @@ impl Launch {
 
     /// Starts the process that serves sealed files, where there are any.
     pub(super) fn serve_seals(&self, teller: &OwnedFd) -> Result<Option<SealServer>, Fault> {
-        if self.seal_kind == SealKind::Masked || self.paths.sealed.is_empty() {
+        let files = [&*self.paths.sealed, &*self.paths.outside_names].concat();
+        if self.seal_kind == SealKind::Masked || files.is_empty() {
             return Ok(None);
         }
-        SealServer::start(&self.paths.sealed, Some(teller)).map(Some)
+        SealServer::start(&files, Some(teller)).map(Some)
     }
 
     /// Enters the session's namespaces; the next process is the first of one of its own. Mounts are
@@ -372,6 +374,7 @@ impl Launch {
             writable: &self.paths.writable,
             hidden: &self.paths.hidden,
             sealed: self.sealed_by_rules(has_namespaces),
+            outside_names: self.paths.outside_names.iter().map(|(_, path)| &**path).collect(),
             shows_machine: self.policy.shows_machine,
             devices: &self.paths.devices,
             own_devices: has_namespaces,
@@ -425,7 +428,7 @@ impl Launch {
         }
         environment::set_span(&mut variables, policy);
         let error = Command::new(program).args(args).env_clear().envs(variables).exec();
-        Ok(not_started(program, &error))
+        Ok(report_not_started(program, &error))
     }
 
     /// Waits for the report and ends like the command, which alone has its input and output: others see when it closes
@@ -440,6 +443,7 @@ impl Launch {
         let_go_of_streams(true).ok();
         while !self.is_reported(watch, told.report, signals) {}
         let report = Report::receive(told.report);
+        let has_layer = self.policy.overlays.iter().any(|overlay| !overlay.is_view());
         if let Some(asker) = told.asker {
             for number in seals::read_reports(told.tried) {
                 // Nobody listens any more: nobody wants to know.
@@ -448,8 +452,10 @@ impl Launch {
             if self.policy.alone && report.is_some_and(|report| report.missed_server) {
                 channel::send_bytes(asker, &UNREACHED_MESSAGE).ok();
             }
+            if has_layer && report.is_some_and(|report| !report.is_all) {
+                channel::send_bytes(asker, &LEFT_RUNNING_MESSAGE).ok();
+            }
         }
-        let has_layer = self.policy.overlays.iter().any(|overlay| !overlay.is_view());
         if has_layer {
             // Whoever looks at a layer next must find nobody at work in it.
             kill_process(watch, Signal::KILL).ok();
@@ -487,14 +493,5 @@ impl Launch {
             }
         }
         reported || orphaned
-    }
-}
-
-fn not_started(program: &OsStr, error: &io::Error) -> u8 {
-    let program = program.to_string_lossy();
-    writeln!(stderr(), "gnoma: `{program}` could not be started: {error}").ok();
-    match error.kind() {
-        io::ErrorKind::NotFound => NOT_FOUND,
-        _ => NOT_STARTED,
     }
 }

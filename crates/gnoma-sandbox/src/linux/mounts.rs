@@ -97,6 +97,8 @@ pub(super) struct MountView<'a> {
     pub(super) overlays_come_later: bool,
     pub(super) hidden: Vec<PathBuf>,
     pub(super) sealed: SealMounts<'a>,
+    /// Names outside of what is shown, served behind the sealed files.
+    pub(super) outside_names: &'a [(u16, PathBuf)],
     pub(super) absent: &'a [PathBuf],
     pub(super) devices: &'a [PathBuf],
     pub(super) sockets: &'a BTreeSet<PathBuf>,
@@ -107,6 +109,11 @@ pub(super) struct MountView<'a> {
     pub(super) shown_temporary: &'a [PathBuf],
     /// Sockets by a path can be made.
     pub(super) has_local_sockets: bool,
+}
+
+/// The place of a file that is served under this number, where the command finds it.
+pub(super) fn place_of_seal(number: usize) -> PathBuf {
+    Path::new(SEALED).join(number.to_string())
 }
 
 /// Mounts of what can be written: the folders themselves, and the layers that lie over some of them.
@@ -181,7 +188,7 @@ fn seal_secrets(sealed: &SealMounts<'_>) -> Result<(), Fault> {
             for (place, (_, path)) in
                 files.iter().enumerate().filter(|(_, (_, path))| path_exists(path))
             {
-                lay(path, &Path::new(SEALED).join(place.to_string()))?;
+                lay(path, &place_of_seal(place))?;
             }
         }
         SealMounts::Masked(paths) => {

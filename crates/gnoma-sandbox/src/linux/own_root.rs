@@ -21,8 +21,8 @@ use super::{
     fault::{Fault, FaultStep},
     mount_points::{Covers, attach_copy, open_place},
     mounts::{
-        self, Copies, MountView, build_dev, build_proc, copy_of, copy_of_real, enter_folder,
-        make_read_only, open_mount,
+        self, Copies, MountView, SealMounts, build_dev, build_proc, copy_of, copy_of_real,
+        enter_folder, in_root, make_read_only, open_mount, place_of_seal,
     },
     overlay,
     paths::ShownPlaces,
@@ -85,6 +85,7 @@ pub(super) fn build_root(
     fill_root(shown, &parts, view.temporary)?;
     let root = Path::new(NEW_ROOT);
     build_dev(&devices, seals, root)?;
+    mount_outside_names(view, root)?;
     build_proc(processes, root)?;
     make_read_only(root)?;
     change_to(root)
@@ -189,6 +190,22 @@ fn fill_root(
         covers.on_the_way(&root, name).and_then(|()| make_link(&root, name, target)).ok();
     }
     covers.make_read_only()
+}
+
+/// Mounts what stands for names outside of what is shown. What cannot be mounted is not there.
+fn mount_outside_names(view: &MountView<'_>, root: &Path) -> Result<(), Fault> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let top = open(root, flags, Mode::empty()).with_step(|| "open a root".to_owned())?;
+    let first = match &view.sealed {
+        SealMounts::Served(files) => files.len(),
+        SealMounts::Masked(_) => return Ok(()),
+    };
+    for (number, (_, name)) in (first..).zip(view.outside_names) {
+        copy_of(&in_root(root, place_of_seal(number)))
+            .and_then(|copy| attach_copy(&copy, &open_place(&top, name, is_folder(&copy))?))
+            .ok();
+    }
+    Ok(())
 }
 
 fn make_link(root: &OwnedFd, name: &Path, target: &Path) -> io::Result<()> {

@@ -21,6 +21,8 @@ pub(super) struct Paths {
     pub(super) hidden: Vec<PathBuf>,
     /// With the place of each in the policy.
     pub(super) sealed: Vec<(u16, PathBuf)>,
+    /// Names outside of what is shown, with the place of each behind those of the sealed paths.
+    pub(super) outside_names: Vec<(u16, PathBuf)>,
     pub(super) absent: Vec<PathBuf>,
     pub(super) devices: Vec<PathBuf>,
     /// All that there is, where that is a list.
@@ -52,7 +54,8 @@ impl Paths {
         let granted =
             |path: &PathBuf| real.resolve_path(path).filter(|found| !is_led_away(path, found));
         let writable = retain_outermost(policy.writable.iter().filter_map(granted).collect());
-        let mut sealed = number_sealed(&policy.sealed, real);
+        let mut sealed = number_paths(&policy.sealed, 0, real);
+        let outside_names = names_outside(policy, shown.as_ref(), real);
         let mut all =
             |paths: &[PathBuf]| paths.iter().filter_map(|path| real.resolve_path(path)).collect();
         let (hidden, devices): (Vec<PathBuf>, _) =
@@ -75,6 +78,7 @@ impl Paths {
             protected,
             hidden,
             sealed,
+            outside_names,
             absent,
             devices,
             writable,
@@ -104,12 +108,32 @@ impl ShownPlaces {
     }
 }
 
-/// Resolves the sealed paths, each with its place in the policy.
-fn number_sealed(sealed: &[PathBuf], real: &mut RealPaths) -> Vec<(u16, PathBuf)> {
+/// Resolves paths, each with its number: the first one's is `first`.
+fn number_paths(paths: &[PathBuf], first: usize, real: &mut RealPaths) -> Vec<(u16, PathBuf)> {
     // Paths beyond the last number are sealed as well, and reported by that number.
-    let numbers = (0..=u16::MAX).chain(iter::repeat(u16::MAX));
-    let numbered = sealed.iter().zip(numbers);
+    let numbers = (0..=u16::MAX).chain(iter::repeat(u16::MAX)).skip(first);
+    let numbered = paths.iter().zip(numbers);
     numbered.filter_map(|(path, number)| Some((number, real.resolve_path(path)?))).collect()
+}
+
+/// Returns the names of the policy that lie outside of what is shown, with their numbers behind those of the sealed
+/// paths. None of them is a link, which may lead to what is shown.
+fn names_outside(
+    policy: &Policy,
+    shown: Option<&ShownPlaces>,
+    real: &mut RealPaths,
+) -> Vec<(u16, PathBuf)> {
+    let Some(shown) = shown else { return Vec::new() };
+    let mut names = number_paths(&policy.outside_names, policy.sealed.len(), real);
+    names.retain(|(_, path)| {
+        let is_related = |place: &PathBuf| path.starts_with(place) || place.starts_with(path);
+        let is_temporary = PLACES.iter().any(|(place, _)| path.starts_with(place));
+        let layers = policy.overlays.iter().map(|overlay| &overlay.at);
+        let mut found = shown.paths.iter().chain(&policy.writable).chain(layers);
+        let is_shown = found.any(is_related);
+        policy.outside_names.contains(path) && !is_temporary && !is_shown
+    });
+    names
 }
 
 /// Returns the places of temporary files that the command sees, each with the session's folder for it.

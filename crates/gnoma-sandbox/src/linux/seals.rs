@@ -51,7 +51,8 @@ pub(super) enum SealKind {
 impl SealKind {
     /// The better one that this process can use, where a policy seals anything.
     pub(super) fn for_policy(policy: &Policy) -> Self {
-        if policy.sealed.is_empty() || policy.shows_machine {
+        let has_none = policy.sealed.is_empty() && policy.outside_names.is_empty();
+        if has_none || policy.shows_machine {
             return Self::Masked;
         }
         if reports_tried_files() { Self::Served } else { Self::Masked }

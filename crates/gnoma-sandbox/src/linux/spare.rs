@@ -202,7 +202,8 @@ impl ReadyLauncher {
                 == (&now.writable, &now.hidden, &now.devices)
             && (&then.shown, &then.temporary, &then.shown_temporary)
                 == (&now.shown, &now.temporary, &now.shown_temporary)
-            && (&then.sealed, &then.absent) == (&now.sealed, &now.absent)
+            && (&then.sealed, &then.outside_names, &then.absent)
+                == (&now.sealed, &now.outside_names, &now.absent)
             && self.launch.seal_kind == launch.seal_kind
             && self.footing == MountSources::for_launch(launch)
             && self.is_up()

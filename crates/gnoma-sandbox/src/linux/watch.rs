@@ -9,6 +9,7 @@ use std::{
     fs, io,
     os::fd::{AsFd, OwnedFd},
     process::ExitCode,
+    thread::sleep,
     time::{Duration, Instant},
 };
 
@@ -41,6 +42,9 @@ const LOOKS: u32 = 50;
 /// The number of times that leftover processes are searched for when they must end; each time one generation of
 /// them ends.
 const MAX_ROUNDS: usize = 10_000;
+/// The time that processes get to end with the command.
+const ENDING_GRACE: Duration = Duration::from_millis(5);
+
 /// The end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CommandEnd {
@@ -159,7 +163,7 @@ impl ProcessWatch<'_> {
             while let Some(signal) = next_signal(self.signals) {
                 self.pass_on(signal, &mut passed_on);
             }
-            let collected = collect_children(self.command, &mut helpers);
+            let collected = self.collect_ended(&mut helpers);
             if let Some(ending) = collected.ending {
                 self.restore_protected();
                 let missed_server = counters::has_missed_server();
@@ -179,6 +183,18 @@ impl ProcessWatch<'_> {
         }
         self.end_all();
         self.restore_protected();
+    }
+
+    /// Collects what has ended. Processes that end with the command, such as the other end of a pipe, get a moment for
+    /// it: they are not left in the background.
+    fn collect_ended(&self, helpers: &mut Vec<Pid>) -> ReapedProcesses {
+        let collected = collect_children(self.command, helpers);
+        if collected.ending.is_none() || collected.is_all {
+            return collected;
+        }
+        sleep(ENDING_GRACE);
+        let is_all = collect_children(self.command, helpers).is_all;
+        ReapedProcesses { is_all, ..collected }
     }
 
     fn wait_for_events(

@@ -127,6 +127,36 @@ fn launcher_tells_which_sealed_files_were_tried() {
 }
 
 #[test]
+fn names_outside_are_found_and_not_opened_and_whoever_tries_is_told_of() {
+    let Some(cell) = Cell::for_reading_elsewhere() else { return };
+    if !is_walled() || fs::File::options().read(true).write(true).open("/dev/fuse").is_err() {
+        return gnoma_testkit::skip_test("`/dev/fuse` cannot be opened");
+    }
+    cell.put_outside("file", "far\n");
+    let beside = cell.workspace.parent().unwrap().join("single");
+    fs::write(&beside, "single\n").unwrap();
+    let names = [&cell.outside, &beside].map(|path| format!("outside={}", path.display()));
+    let cell = cell.with(&names.each_ref().map(String::as_str));
+    for (script, expected) in [
+        ("test -d ../outside; stat -c %F ../single; test -e ../none; realpath ../outside", ""),
+        ("cat ../outside/file 2> /dev/null", "tried 0\n"),
+        ("test -e ../outside/file; ls ../outside/file 2> /dev/null", "tried 0\n"),
+        ("ls ../outside 2> /dev/null; cat ../single 2> /dev/null", "tried 0\ntried 1\n"),
+    ] {
+        let outcome = cell.inside_as_tester(&["spare", "tells"], script);
+        let told: Vec<_> =
+            outcome.stdout.lines().filter(|line| line.starts_with("tried")).collect();
+        assert_eq!(told, expected.lines().collect::<Vec<_>>(), "{script}: {outcome:?}");
+    }
+    for script in ["ls ..", "cat ../single", "cat ../outside/file", "echo x > ../outside/x"] {
+        for (how, outcome) in each_way(&cell, script) {
+            let is_refused = outcome.code.is_some_and(|code| code != 0);
+            assert!(is_refused && !outcome.stdout.contains("outside"), "{how}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
 fn absent_files_are_not_found_and_all_else_is_as_it_was() {
     if !is_walled() {
         return;

@@ -88,6 +88,7 @@ impl Wishes {
             "hide" => self.hidden.push(value.to_owned()),
             "show" => self.shown.push(value.to_owned()),
             "seal" => policy.sealed.push(value.into()),
+            "outside" => policy.outside_names.push(value.into()),
             "absent" => policy.absent.push(value.into()),
             "machine" => policy.shows_machine = true,
             "temporary" => policy.temporary = Some(value.into()),

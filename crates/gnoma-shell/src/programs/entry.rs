@@ -47,6 +47,8 @@ pub(crate) enum Role {
     Repository,
     /// A host or address.
     Url,
+    /// An address that something is sent to, or the path of a folder on this machine that is written.
+    Remote,
     /// Code or a program: not looked into.
     Run,
     /// The rest is a command.
@@ -339,6 +341,7 @@ fn role_of(word: &str) -> Option<Role> {
         "folder" => Role::Folder,
         "repository" => Role::Repository,
         "url" => Role::Url,
+        "remote" => Role::Remote,
         "run" => Role::Run,
         "command" => Role::Command,
         "verb" => Role::Verb,

@@ -3,7 +3,8 @@
 use super::Walker;
 use super::assign::add_variable_effect;
 use super::command_facts::CommandFacts;
-use super::file_tests::{compares_files, is_file_test, looks_at_file};
+use super::file_tests::is_file_test;
+use super::flow::ends_jobs;
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
 
@@ -61,6 +62,7 @@ impl Walker<'_> {
             }
             "let" => self.let_builtin(words),
             "test" | "[" => self.test_builtin(words),
+            "compgen" => self.compgen_builtin(words),
             "printf" => self.printf_builtin(words),
             "getopts" => self.getopts_builtin(words),
             "eval" => self.eval_builtin(words),
@@ -242,20 +244,23 @@ impl Walker<'_> {
         facts
     }
 
-    /// Adds looks at the operands of `test` that name files.
-    fn add_tested_files(&self, words: &[Field], facts: &mut CommandFacts) {
-        let is_any = |at: Option<usize>, matches: fn(&str) -> bool| {
-            at.and_then(|at| words.get(at)).and_then(Field::known_text).is_some_and(matches)
+    /// `compgen` looks at the files whose names it completes.
+    fn compgen_builtin(&self, words: &[Field]) -> CommandFacts {
+        // Options may be bundled; those letters run, expand or read what they are given.
+        let reads_more = ['C', 'F', 'W', 'P', 'S', 'X', 'G'];
+        let is_harmless = |word: &str| !(word.starts_with('-') && word.contains(reads_more));
+        let mut facts = harmless_when("compgen", words, is_harmless);
+        let texts = || words.iter().filter_map(Field::known_text);
+        let lists_files = |text: &str| match text.strip_prefix('-') {
+            Some(letters) => letters.contains(['d', 'f', 'o']),
+            None => matches!(text, "directory" | "file"),
         };
-        for (at, word) in words.iter().enumerate() {
-            let before = at.checked_sub(1);
-            if is_any(before, looks_at_file)
-                || is_any(before, compares_files)
-                || is_any(Some(at + 1), compares_files)
-            {
-                facts.add_looks(self.state.folders.resolve_places(word));
-            }
+        let is_start = |text: &&str| texts().any(lists_files) && !text.starts_with('-');
+        for start in texts().filter(is_start) {
+            let named = Field::Pattern(format!("{start}*"));
+            facts.add_looks(self.state.folders.resolve_places(&named));
         }
+        facts
     }
 
     fn getopts_builtin(&mut self, words: &[Field]) -> CommandFacts {
@@ -364,12 +369,14 @@ impl Walker<'_> {
     /// what it sets itself.
     fn walk_trap_text(&mut self, text: &str, at_exit: bool) -> CommandFacts {
         let before = (self.changes, self.state.functions.len());
+        let first = self.found.len();
         let (mut facts, after) = self.walk_in_subshell(|walker| {
             walker.state.forget_all();
             let facts = walker.walk_text(text);
             walker.merge_failed_state();
             (facts, (walker.changes, walker.state.functions.len()))
         });
+        self.trap_ends_jobs |= self.found.get(first..).unwrap_or_default().iter().any(ends_jobs);
         if after != before && !at_exit {
             facts.add(Effect::Unknown("`trap` changes what later commands mean".to_owned()));
         }
@@ -404,7 +411,9 @@ fn set_builtin(words: &[Field]) -> CommandFacts {
     };
     let named = words.iter().take_while(|word| word.known_text() != Some("--"));
     match named.into_iter().find(|word| !harmless(word)) {
-        Some(word) => CommandFacts::unknown_effect(format!("unknown option `{word}` of `set`")),
+        Some(word) => CommandFacts::unknown_effect(format!(
+            "option `{word}` of `set` may change what later commands do"
+        )),
         None => CommandFacts::default(),
     }
 }
@@ -439,10 +448,6 @@ fn harmless_words(name: &str) -> Option<fn(&str) -> bool> {
                 || matches!(word, "nocasematch" | "extglob")
         },
         "wait" => |word| !(word.starts_with('-') && word.contains(['p', 'f'])),
-        // Options may be bundled; those letters run, expand or read what they are given.
-        "compgen" => {
-            |word| !(word.starts_with('-') && word.contains(['C', 'F', 'W', 'P', 'S', 'X', 'G']))
-        }
         "hash" => |word| !(word.starts_with('-') && word.contains('p')),
         "jobs" => |word| !word.contains('x'),
         _ => return None,

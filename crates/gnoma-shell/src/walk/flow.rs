@@ -8,17 +8,25 @@ use super::input::{Input, InputSource, feed_of};
 use super::state::Function;
 use super::{
     builtins::is_name,
-    file_tests::{compares_files, looks_at_file},
+    file_tests::{compares_files, looks_at_only_file},
 };
 use crate::expand::{Field, Value};
-use crate::facts::{Effect, Risk};
+use crate::facts::{Effect, Invocation, Risk};
 use crate::syntax::{
     Arithmetic, CaseArm, CaseEnding, Command, CommandKind, Condition, Loop, Pipeline, Script,
     Statement, Test, Word,
 };
 
+/// Programs that wait for what was started in the background, or end it.
+const ENDING_JOBS: [&str; 5] = ["fg", "kill", "killall", "pkill", "wait"];
 /// Operators of `[[ ]]` that calculate both sides.
 const CALCULATING: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+
+/// Reports whether a command waits for what was started in the background, or ends it.
+pub(super) fn ends_jobs(command: &Invocation) -> bool {
+    let program = command.words.first().and_then(Option::as_deref);
+    program.is_some_and(|program| ENDING_JOBS.contains(&program))
+}
 
 impl Walker<'_> {
     pub(super) fn walk_statement(&mut self, statement: &Statement) {
@@ -26,9 +34,17 @@ impl Walker<'_> {
             let beside = std::mem::replace(&mut self.beside, true);
             self.walk_in_subshell(|walker| walker.walk_list(statement));
             self.beside = beside;
+            self.jobs_until = Some(self.found.len());
         } else {
             self.walk_list(statement);
         }
+    }
+
+    /// Reports whether what was started in the background may run on when the line ends.
+    pub(super) fn leaves_jobs(&self) -> bool {
+        self.jobs_until.is_some_and(|until| {
+            !self.trap_ends_jobs && !self.found.iter().skip(until).any(ends_jobs)
+        })
     }
 
     fn walk_list(&mut self, statement: &Statement) {
@@ -284,7 +300,7 @@ impl Walker<'_> {
         match test {
             Test::Word(word) => self.walk_test_word(word, false, facts),
             Test::Unary(operator, word) => {
-                if looks_at_file(operator) {
+                if looks_at_only_file(operator) {
                     self.look_at_file(word, facts);
                 }
                 let named = word.constant_text().is_some_and(|name| is_name(&name));
@@ -313,7 +329,7 @@ impl Walker<'_> {
     fn look_at_file(&mut self, word: &Word, facts: &mut CommandFacts) {
         let mut ignored = CommandFacts::default();
         let file = self.expand_with(&mut ignored, |expander| expander.expand_single(word));
-        facts.add_looks(self.state.folders.resolve_places(&file));
+        facts.add_at_places(Effect::Look, self.state.folders.resolve_places(&file));
     }
 
     fn walk_test_word(&mut self, word: &Word, calculates: bool, facts: &mut CommandFacts) {

@@ -66,7 +66,11 @@ impl Walker<'_> {
         let is_place = |word: &Field| !word.known_start().starts_with(['-', '(', ')', '!', ',']);
         let end = fields.iter().position(|word| !is_place(word)).unwrap_or(fields.len());
         let starts = fields.get(..end)?;
-        let (places, certain) = found_places(&self.state.folders, starts, &fields)?;
+        let (_, certain) = found_places(&self.state.folders, starts, &fields)?;
+        // Tests behind the first action that prints choose nothing.
+        let prints = words.iter().position(|word| word.starts_with("-print"));
+        let choosing = fields.get(..prints.unwrap_or(fields.len()))?;
+        let (places, _) = found_places(&self.state.folders, starts, choosing)?;
         let start = match starts {
             [] => "./".to_owned(),
             [one] => one.known_start().to_owned(),
@@ -110,6 +114,15 @@ pub(super) fn found_places(
                 || (is_turned(at) && !matches!(*text, "-L" | "-H" | "-follow"))
         });
     (!places.is_empty()).then_some((places, tells && !follows_links))
+}
+
+/// Reports whether found files are chosen by a part of their names: a name of wildcards alone may be any.
+pub(super) fn are_named(places: &[FilePlace]) -> bool {
+    places.iter().all(|place| {
+        let FilePlace::Pattern { pattern, .. } = place else { return false };
+        let name = pattern.rsplit('/').next().unwrap_or_default();
+        name.contains(char::is_alphanumeric) && !name.contains('[')
+    })
 }
 
 /// The names one of which everything that is found has; none when it may have others as well.

@@ -61,6 +61,7 @@ pub fn analyse_command(text: &str, start: &StartContext) -> Analysis {
             if walker.exhausted {
                 analysis.unparsed = Some("it has more commands than gnoma follows".to_owned());
             }
+            analysis.leaves_jobs = walker.leaves_jobs();
             analysis.commands = walker.found;
             analysis.other_words = walker.other_words;
             analysis.oddities.extend(walker.oddities);
@@ -107,6 +108,10 @@ struct Walker<'a> {
     shown: bool,
     /// Within something that runs beside the rest.
     beside: bool,
+    /// The number of commands found when the last list was started in the background.
+    jobs_until: Option<usize>,
+    /// A trap ends what was started in the background.
+    trap_ends_jobs: bool,
     depth: usize,
     /// Lists that are being walked.
     nesting: usize,
@@ -139,6 +144,8 @@ impl<'a> Walker<'a> {
             input: Input::Inherited,
             shown: true,
             beside: false,
+            jobs_until: None,
+            trap_ends_jobs: false,
             depth: 0,
             nesting: 0,
             steps: 0,

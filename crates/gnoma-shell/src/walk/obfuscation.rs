@@ -97,7 +97,8 @@ pub(super) fn parse_host(address: &str) -> Option<String> {
         Some(rest) => rest.split(']').next()?,
         None => host.split(':').next()?,
     };
-    let plausible = !host.is_empty()
+    // `..` and `.` are folders.
+    let plausible = host.contains(char::is_alphanumeric)
         && (host.contains(['.', ':']) || host == "localhost" || address.contains("://"));
     plausible.then(|| host.to_owned())
 }

@@ -3,7 +3,7 @@
 use super::call::ProgramCall;
 use super::command_facts::{CommandFacts, is_nowhere};
 use super::operand_places::{add_file_operand, add_searched_files, git_paths};
-use super::{Walker, obfuscation, special};
+use super::{Walker, listing, obfuscation, special};
 use crate::expand::{Field, Folders};
 use crate::facts::{Effect, FilePlace, Risk};
 use crate::programs::{
@@ -262,10 +262,13 @@ impl Walker<'_> {
             Role::Glob => add_searched_files(call, word, facts),
             Role::Names => self.list_of_files(call, word, facts),
             Role::Write => facts.add_at_places(Effect::Write, cwd.resolve_places(word)),
-            Role::Delete => facts.add_at_places(Effect::Delete, cwd.resolve_places(word)),
+            Role::Delete => facts.add_at_places(Effect::Delete, deleted_places(cwd, word)),
             Role::Repository => look_into_repository(call, word, facts),
             Role::Look => facts.add_looks(cwd.resolve_places(word)),
-            Role::Url => self.add_address(word, facts),
+            Role::Remote if is_local_path(word) => {
+                facts.add_at_places(Effect::Write, cwd.resolve_places(word));
+            }
+            Role::Url | Role::Remote => self.add_address(word, facts),
             Role::Run => facts.add(Effect::Runs(word.to_string())),
             Role::Plus if word.known_start().starts_with('+') => {}
             Role::Plus => facts.add(Effect::System(format!("{} {word}", call.title))),
@@ -288,6 +291,21 @@ impl Walker<'_> {
         self.oddities.extend(obfuscation::in_address(word.known_start()));
         facts.add(Effect::Network(obfuscation::parse_host(word.known_start())));
     }
+}
+
+/// The places of what a word deletes; of files that `find` chooses by name, all places where they may lie.
+fn deleted_places(cwd: &Folders, word: &Field) -> Vec<FilePlace> {
+    match word {
+        Field::Listed { places, exact: true, .. } if listing::are_named(places) => places.to_vec(),
+        _ => cwd.resolve_places(word),
+    }
+}
+
+/// True if git takes a word for a folder on this machine instead of an address or the name of a remote.
+fn is_local_path(word: &Field) -> bool {
+    let text = word.known_start();
+    let is_address = text.split('/').next().is_some_and(|start| start.contains(':'));
+    !is_address && (text.contains('/') || matches!(text, "." | ".."))
 }
 
 /// Adds that a program looks into a repository, whose settings may run others.
@@ -411,6 +429,7 @@ fn keeps_nothing(call: &ProgramCall<'_>, role: Role, word: &Field) -> bool {
         | Role::Delete
         | Role::Repository
         | Role::Url
+        | Role::Remote
         | Role::Run
         | Role::Plus
         | Role::Nothing => false,

@@ -204,3 +204,26 @@ fn what_mktemp_prints_is_a_new_name_among_temporary_files() {
         assert!(matches!(found[..], [Effect::Delete(FilePlace::Unknown(_))]), "{text}: {found:?}");
     }
 }
+
+#[test]
+fn jobs_are_left_unless_something_waits_for_them_or_ends_them() {
+    for line in [
+        "server & echo started",
+        "nohup server > log 2>&1 &",
+        "kill 1; server &",
+        "(server &); echo started",
+        "sh -c 'server & echo started'",
+    ] {
+        assert!(look(line).leaves_jobs, "{line}");
+    }
+    for line in [
+        "server; echo started",
+        "a & b & wait",
+        "server & curl localhost; kill $!",
+        "trap 'kill $!' EXIT; server & curl localhost",
+        "for i in 1 2; do job $i & done; wait",
+        "echo a && echo b &> log",
+    ] {
+        assert!(!look(line).leaves_jobs, "{line}");
+    }
+}

@@ -47,6 +47,7 @@ enum NameKind {
     Session = 3,
     Task = 4,
     Failure = 5,
+    Work = 6,
 }
 
 /// Names a text of the ledger: a project, branch, session or kind of task. `0` stands for an unknown one.
@@ -87,6 +88,8 @@ pub struct CallRow {
     pub is_priced: bool,
     /// Milliseconds until the first part of the answer.
     pub first_part_ms: Option<u64>,
+    /// The text with the facts of [`gnoma_core::ledger::WorkFact`].
+    pub work: NameId,
 }
 
 /// A row that cannot be read.
@@ -126,7 +129,7 @@ pub(super) fn make_row(
     origin: &CallOrigin,
     call: &SettledCall,
 ) -> Result<CallRow> {
-    let CallOrigin { project, branch, session, elf, turn, task } = origin;
+    let CallOrigin { project, branch, session, elf, turn, task, .. } = origin;
     let id = |kind, name: &str| name_id(connection, kind, name, day_of(at_ms)).map(NameId);
     Ok(CallRow {
         at_ms,
@@ -142,6 +145,7 @@ pub(super) fn make_row(
         thinking: call.thinking,
         is_priced: call.is_priced,
         first_part_ms: call.first_part_ms,
+        work: id(NameKind::Work, &origin.work_lines())?,
     })
 }
 
@@ -151,7 +155,7 @@ pub(super) fn insert_row(connection: &Connection, number: i64, row: &CallRow) ->
     run_statement(
         connection,
         "INSERT OR REPLACE INTO call VALUES \
-         (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+         (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
         params![
             row.at_ms,
             number,
@@ -171,6 +175,7 @@ pub(super) fn insert_row(connection: &Connection, number: i64, row: &CallRow) ->
             clamp_count(row.thinking),
             row.is_priced.then(|| clamp_count(amount.micro_usd)),
             row.first_part_ms.map(clamp_count),
+            row.work.0,
         ],
     )
     .map(|_| ())
@@ -309,6 +314,7 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
         thinking: sum(15)?,
         is_priced: micro_usd.is_some(),
         first_part_ms: optional(17)?,
+        work: NameId(row.get::<_, Option<i64>>(18)?.unwrap_or(0)),
     })
 }
 
@@ -385,7 +391,8 @@ pub(super) fn forget_before(connection: &Connection, before_ms: i64) -> Result<u
             connection,
             "DELETE FROM call_name WHERE number NOT IN (SELECT project FROM call UNION \
              SELECT branch FROM call UNION SELECT session FROM call UNION SELECT elf FROM call \
-             UNION SELECT task FROM call UNION SELECT failure FROM call) AND NOT EXISTS (SELECT 1 FROM hold WHERE \
+             UNION SELECT task FROM call UNION SELECT failure FROM call UNION \
+             SELECT coalesce(work, 0) FROM call) AND NOT EXISTS (SELECT 1 FROM hold WHERE \
              instr(',' || replace(trim(call_facts, '[]'), ' ', '') || ',', ',' || number || ',') > 0)",
             [],
         )?;

@@ -11,9 +11,9 @@ use super::{
 };
 use crate::error::Result;
 
-/// The numbers of the arm, project, branch, session, elf, turn and task of a call in flight, and 1 if its price is
-/// known.
-type CallFacts = [i64; 8];
+/// The numbers of the arm, project, branch, session, elf, turn and task of a call in flight, 1 if its price is known, and
+/// the number of its work, which reservations of older versions lack.
+type CallFacts = Vec<i64>;
 
 /// A call that was in flight when its process died.
 pub(super) struct LostCall {
@@ -32,9 +32,9 @@ pub(super) fn describe_call(
 ) -> Result<String> {
     let call = SettledCall::from(ask.amount);
     let row = calls::make_row(connection, (arm, ask.at_ms), &ask.origin, &call)?;
-    let CallRow { project, branch, session, elf, turn, task, .. } = row;
-    let facts: CallFacts =
-        [arm, project.0, branch.0, session.0, elf.0, turn, task.0, ask.is_priced.into()];
+    let CallRow { project, branch, session, elf, turn, task, work, .. } = row;
+    let is_priced = ask.is_priced.into();
+    let facts = [arm, project.0, branch.0, session.0, elf.0, turn, task.0, is_priced, work.0];
     Ok(format!("{facts:?}"))
 }
 
@@ -52,7 +52,10 @@ pub(super) fn read_lost(connection: &Connection, process: i64) -> Result<Vec<Los
     while let Some(row) = rows.next().in_words()? {
         let facts: String = row.get(2).in_words()?;
         let Ok(facts) = serde_json::from_str::<CallFacts>(&facts) else { continue };
-        let [arm, project, branch, session, elf, turn, task, is_priced] = facts;
+        let [arm, project, branch, session, elf, turn, task, is_priced, ref work @ ..] = facts[..]
+        else {
+            continue;
+        };
         let hold: i64 = row.get(0).in_words()?;
         lost.push(LostCall {
             hold,
@@ -69,6 +72,7 @@ pub(super) fn read_lost(connection: &Connection, process: i64) -> Result<Vec<Los
                 failure: NameId::PROCESS_DIED,
                 amount: window::read_amount(row, 3).in_words()?,
                 is_priced: is_priced != 0,
+                work: NameId(work.first().copied().unwrap_or(0)),
                 ..CallRow::default()
             },
         });

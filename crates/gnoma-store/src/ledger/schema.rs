@@ -4,7 +4,7 @@
 pub(super) const APPLICATION_ID: i32 = 0x676e_6f6c;
 
 /// Step `n` leads from version `n` to `n + 1`.
-pub(super) const STEPS: [&str; 5] = [FIRST, SECOND, THIRD, FOURTH, FIFTH];
+pub(super) const STEPS: [&str; 6] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH];
 
 /// Version 1 of the tables.
 ///
@@ -151,6 +151,12 @@ const FIFTH: &str = "
 ALTER TABLE hold ADD COLUMN call_facts TEXT;
 ";
 
+/// Version 6: the name whose lines are account, agent, skills, MCP servers and part of a call; NULL for calls of older
+/// versions. One column for all, as in version 5.
+const SIXTH: &str = "
+ALTER TABLE call ADD COLUMN work INTEGER;
+";
+
 #[cfg(test)]
 mod tests {
     use rusqlite::Connection;
@@ -169,5 +175,18 @@ mod tests {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
         });
         assert_eq!(after.unwrap(), (300, 0));
+    }
+
+    #[test]
+    fn schema_stays_on_the_first_page() {
+        const LEAF: u8 = 13;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.db");
+        let connection = Connection::open(&path).unwrap();
+        for step in STEPS {
+            connection.execute_batch(step).unwrap();
+        }
+        drop(connection);
+        assert_eq!(std::fs::read(&path).unwrap()[100], LEAF, "salvage reads it there");
     }
 }

@@ -15,6 +15,7 @@ mod guarded_names;
 mod job;
 mod jobs;
 mod names;
+mod outside_names;
 mod policy;
 mod process;
 mod reading_commands;
@@ -167,6 +168,14 @@ struct BashArguments {
     stop_at_error: Option<bool>,
 }
 
+/// The time that a command may take.
+#[derive(Clone, Copy)]
+struct TimeLimit {
+    time: Duration,
+    /// True if the command is a step of a task: then a person has written the limit, and no call can ask for more.
+    is_of_step: bool,
+}
+
 /// The reason why following a process came to an end.
 enum FollowEnd {
     Ended(ShellEnd),
@@ -204,7 +213,11 @@ impl ShellTools {
             );
         }
         match self.jobs.start(&self.shell, command, cx) {
-            Ok(id) => ToolOutcome::success_text(format!("job {id} started")),
+            Ok(id) => {
+                let mut text = format!("job {id} started");
+                add_line(&mut text, self.shell.describe_reach(cx));
+                ToolOutcome::success_text(text)
+            }
             Err(error) => ToolOutcome::failure_text(error.to_string()),
         }
     }
@@ -215,12 +228,16 @@ impl ShellTools {
         call: CallId,
         cx: ToolCx,
     ) -> ToolOutcome {
-        let limit = arguments.timeout.map_or(self.default_timeout, |seconds| {
+        let time = arguments.timeout.map_or(self.default_timeout, |seconds| {
             Duration::from_secs_f64(seconds.clamp(MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS))
         });
-        let command = match arguments.stop_at_error {
-            Some(true) => format!("{STOP_AT_ERROR}{}", arguments.command),
-            Some(false) | None => arguments.command,
+        // Only steps of tasks stop at an error.
+        let is_of_step = arguments.stop_at_error == Some(true);
+        let limit = TimeLimit { time, is_of_step };
+        let command = if is_of_step {
+            format!("{STOP_AT_ERROR}{}", arguments.command)
+        } else {
+            arguments.command
         };
         #[cfg(target_os = "linux")]
         if let Some(trial) = cx.grant.trial.filter(|_| !cx.grant.outside) {
@@ -233,7 +250,7 @@ impl ShellTools {
     async fn in_place(
         &self,
         command: String,
-        limit: Duration,
+        limit: TimeLimit,
         call: CallId,
         mut cx: ToolCx,
     ) -> ToolOutcome {
@@ -246,7 +263,7 @@ impl ShellTools {
             };
             let has_ended = matches!(run.halt, FollowEnd::Ended(_));
             let has_met = has_ended && is_walled && cx.grant.reads_only && {
-                let tried = run.process.tried_files(&run.output);
+                let tried = run.process.tried_files(&run.output, &cx.cwd);
                 let roots = Arc::clone(&cx.roots);
                 let can_leave_out = |absent: &[PathBuf]| self.shell.can_leave_out(absent, &roots);
                 runs.run_again(&command, tried, &call, &mut cx, can_leave_out).await
@@ -265,7 +282,7 @@ impl ShellTools {
         let left = strays.resolve_new_names(&command, &call, &cx).await;
         if process.is_open() {
             let room = self.shell.session_room(&cx);
-            add_line(&mut output, &self.leave_running(&command, process, room, &cx.roots));
+            add_line(&mut output, &self.leave_running(&command, process, room, &cx));
         }
         add_line(&mut output, &left);
         self.add_notes(&mut output, &command, &runs, &cx);
@@ -280,7 +297,7 @@ impl ShellTools {
     async fn run_once(
         &self,
         command: &str,
-        limit: Duration,
+        limit: TimeLimit,
         call: &CallId,
         cx: &ToolCx,
         absent: &[PathBuf],
@@ -289,7 +306,7 @@ impl ShellTools {
         let mut transcript = Transcript::for_call(call.clone(), cx);
         let room = self.shell.session_room(cx).wait_until_full();
         let halt = tokio::select! {
-            halt = follow_process(&mut process, &mut transcript, cx, limit) => halt,
+            halt = follow_process(&mut process, &mut transcript, cx, limit.time) => halt,
             why = room => FollowEnd::NoRoom(why),
         };
         let mut output = String::new();
@@ -308,15 +325,13 @@ impl ShellTools {
     }
 
     /// Finds an owner for what a command left in the background; says who it is.
-    fn leave_running(
-        &self,
-        command: &str,
-        process: Process,
-        room: Room,
-        roots: &[PathBuf],
-    ) -> String {
-        match self.jobs.adopt_process(command, process, room, roots) {
-            Ok(id) => format!("[what it left in the background continues as job {id}]"),
+    fn leave_running(&self, command: &str, process: Process, room: Room, cx: &ToolCx) -> String {
+        match self.jobs.adopt_process(command, process, room, &cx.roots) {
+            Ok(id) => {
+                let mut text = format!("[what it left in the background continues as job {id}]");
+                add_line(&mut text, self.shell.describe_reach(cx));
+                text
+            }
             Err(full) => format!("[what it left in the background was killed: {full}]"),
         }
     }
@@ -326,7 +341,7 @@ impl ShellTools {
 fn stopped_outcome(
     halt: &FollowEnd,
     command: String,
-    limit: Duration,
+    limit: TimeLimit,
     text: String,
 ) -> ToolOutcome {
     match halt {
@@ -439,14 +454,14 @@ fn command_outcome(
     ToolOutcome::Failed(output_with_report(text, report))
 }
 
-fn timed_out(command: String, limit: Duration, output: &str) -> ToolOutcome {
-    let mut text = format!("Stopped after {}, before it ended", duration::format_duration(limit));
+fn timed_out(command: String, limit: TimeLimit, output: &str) -> ToolOutcome {
+    let time = duration::format_duration(limit.time);
+    let mut text = format!("Stopped after {time}, before it ended");
     // What waits for an answer ends no sooner with more time.
     let remedy = suggest_remedy(output);
     text.push_str(match remedy {
         Some(_) => ".",
-        // Only the steps of tasks run so, and people write those.
-        None if command.starts_with(STOP_AT_ERROR) => {
+        None if limit.is_of_step => {
             "; give its step a longer time limit, as in `## Title {timeout=30m}`."
         }
         None => "; give a longer `timeout`, or set `background`.",

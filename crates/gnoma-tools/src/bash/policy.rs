@@ -52,8 +52,13 @@ pub(super) fn narrow_policy(
         hidden.retain(|path| !is_granted(&cx.grant.paths, path));
     }
     make_writable(&mut policy, cx, too_wide, &trees);
-    policy.network |= network_on_grant && cx.grant.network;
+    policy.network = has_network(&policy, network_on_grant, cx);
     policy
+}
+
+/// Reports whether a command that may change something has the network of the machine.
+pub(super) fn has_network(policy: &Policy, network_on_grant: bool, cx: &ToolCx) -> bool {
+    policy.network || (network_on_grant && cx.grant.network)
 }
 
 /// Walls for what was taken to change nothing. Whatever it does, it changes nothing that lasts, sends

@@ -7,7 +7,7 @@ use std::{
     collections::BTreeSet,
     fmt, io,
     os::unix::{net, process::ExitStatusExt},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitStatus,
     sync::{
         Arc,
@@ -17,7 +17,7 @@ use std::{
 };
 
 use gnoma_core::tool::CommandReport;
-use gnoma_sandbox::ENDING_BYTES;
+use gnoma_sandbox::{ENDING_BYTES, Policy};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::AsyncReadExt,
@@ -161,6 +161,8 @@ struct SandboxDenials {
     tried: BTreeSet<usize>,
     /// `true` if the command tried to reach a server that the sandbox does not have.
     missed_server: bool,
+    /// `true` if processes that the command left in the background were ended.
+    left_running: bool,
 }
 
 impl SandboxDenials {
@@ -169,8 +171,10 @@ impl SandboxDenials {
         let (file, missed) =
             (gnoma_sandbox::decode_tried_file(message), gnoma_sandbox::is_unreached(message));
         self.tried.extend(file);
+        let left = gnoma_sandbox::is_left_running(message);
         self.missed_server |= missed;
-        file.is_some() || missed
+        self.left_running |= left;
+        file.is_some() || missed || left
     }
 }
 
@@ -184,6 +188,8 @@ pub(super) struct Process {
     told: Option<UnixStream>,
     /// The files that the command finds and cannot open, in the order in which the launcher tells of them.
     sealed: Vec<PathBuf>,
+    /// Names outside of what the command sees, which the launcher tells of behind these.
+    outside_names: Vec<PathBuf>,
     met: SandboxDenials,
     output: pipe::Receiver,
     open: bool,
@@ -198,6 +204,7 @@ impl Process {
             child,
             told: None,
             sealed: Vec::new(),
+            outside_names: Vec::new(),
             met: SandboxDenials::default(),
             output,
             open: true,
@@ -210,14 +217,15 @@ impl Process {
         Self { told: UnixStream::from_std(launcher).ok(), ..self }
     }
 
-    /// The same, with what its sandbox seals.
-    pub(super) fn with_sealed(self, sealed: Vec<PathBuf>) -> Self {
-        Self { sealed, ..self }
+    /// The same, with what its sandbox lets it find and not open.
+    pub(super) fn with_policy(self, policy: &Policy) -> Self {
+        let (sealed, outside_names) = (policy.sealed.clone(), policy.outside_names.clone());
+        Self { sealed, outside_names, ..self }
     }
 
     /// The sealed files that it tried to open. Complete when the shell has ended. Where the launcher cannot see it,
-    /// `output` tells: programs name the file that they were refused.
-    pub(super) fn tried_files(&mut self, output: &str) -> Vec<PathBuf> {
+    /// `output` of a command in `cwd` tells: programs name the file that they were refused.
+    pub(super) fn tried_files(&mut self, output: &str, cwd: &Path) -> Vec<PathBuf> {
         if let Some(socket) = &self.told {
             let mut message = [0; ENDING_BYTES];
             // Not by way of the runtime, which may not have heard yet that there is something.
@@ -225,16 +233,27 @@ impl Process {
                 self.met.record_message(message);
             }
         }
-        if self.met.tried.is_empty() {
-            return refused_files(output, &self.sealed);
-        }
-        self.met.tried.iter().filter_map(|place| self.sealed.get(*place).cloned()).collect()
+        let tried = self.met.tried.iter().filter_map(|place| self.sealed.get(*place).cloned());
+        let tried: Vec<_> = tried.collect();
+        if tried.is_empty() { refused_files(output, &self.sealed, cwd) } else { tried }
+    }
+
+    /// The names outside of what it sees that it tried to open; complete after [`Self::tried_files`].
+    pub(super) fn tried_outside(&self) -> Vec<PathBuf> {
+        let places = self.met.tried.iter().filter_map(|place| place.checked_sub(self.sealed.len()));
+        places.filter_map(|place| self.outside_names.get(place).cloned()).collect()
     }
 
     /// Reports whether the command tried to reach a server that the sandbox does not have; complete like
     /// [`Self::tried_files`].
     pub(super) fn has_missed_server(&self) -> bool {
         self.met.missed_server
+    }
+
+    /// Reports whether processes that the command left in the background were ended; complete like
+    /// [`Self::tried_files`].
+    pub(super) fn has_left_running(&self) -> bool {
+        self.met.left_running
     }
 
     /// The group, for those who must end it from outside.
@@ -313,18 +332,49 @@ const REFUSALS: [&str; 6] = [
     "operation not permitted",
 ];
 
-/// The sealed files that lines of an output name together with a refusal.
-fn refused_files(output: &str, sealed: &[PathBuf]) -> Vec<PathBuf> {
-    let lines = output.lines().filter(|line| {
+/// The sealed files that lines of an output name together with a refusal: in each line those of which it has most of
+/// the path, and of several the one in the folder where the command ran.
+fn refused_files(output: &str, sealed: &[PathBuf], cwd: &Path) -> Vec<PathBuf> {
+    let is_refusal = |line: &&str| {
         let line = line.to_ascii_lowercase();
         REFUSALS.iter().any(|words| line.contains(words))
-    });
-    let lines: Vec<&str> = lines.collect();
-    let is_named = |path: &&PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        lines.iter().any(|line| line.contains(&*name))
     };
-    sealed.iter().filter(|_| !lines.is_empty()).filter(is_named).cloned().collect()
+    let mut refused: Vec<PathBuf> = Vec::new();
+    for line in output.lines().filter(is_refusal) {
+        let lengths: Vec<usize> = sealed.iter().map(|path| named_length(line, path)).collect();
+        let longest = lengths.iter().max().copied().unwrap_or_default();
+        let named = sealed.iter().zip(&lengths).filter(|(_, length)| **length == longest);
+        let named: Vec<&PathBuf> = named.filter(|_| longest > 0).map(|(path, _)| path).collect();
+        let own = named.iter().copied().find(|path| path.parent() == Some(cwd));
+        for path in own.map_or(named, |own| vec![own]) {
+            if !refused.contains(path) {
+                refused.push(path.clone());
+            }
+        }
+    }
+    refused
+}
+
+/// Returns how many names of the end of a path stand in a line, as a word of it.
+fn named_length(line: &str, path: &Path) -> usize {
+    let is_of_name = |letter: char| letter.is_alphanumeric() || "-_.".contains(letter);
+    let is_named = |end: &Path| {
+        let end = end.to_string_lossy();
+        line.match_indices(&*end).any(|(at, _)| {
+            let before = line.get(..at).and_then(|text| text.chars().next_back());
+            let behind = line.get(at + end.len()..).and_then(|text| text.chars().next());
+            !before.is_some_and(is_of_name) && !behind.is_some_and(is_of_name)
+        })
+    };
+    let (mut end, mut length) = (PathBuf::new(), 0);
+    for name in path.iter().rev() {
+        end = if length == 0 { name.into() } else { Path::new(name).join(end) };
+        if !is_named(&end) {
+            break;
+        }
+        length += 1;
+    }
+    length
 }
 
 /// Returns the end of the shell that a launcher reports, once; `None` if it reports nothing. Dropping the future
@@ -347,6 +397,32 @@ async fn read_launcher_report(
                 return is_whole
                     .then(|| ShellEnd::from_status(&Ok(gnoma_sandbox::decode_exit_status(bytes))));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_file_is_told_by_as_much_of_its_path_as_the_output_has() {
+        let sealed = ["/w/.env", "/w/conf/.env", "/w/inst/.env"].map(PathBuf::from);
+        for (line, cwd, expected) in [
+            ("rm: cannot remove 'conf/.env': Device or resource busy", "/w", &["/w/conf/.env"][..]),
+            ("rm: cannot remove './.env': Device or resource busy", "/w", &["/w/.env"]),
+            ("cat: .env: Permission denied", "/w/inst", &["/w/inst/.env"]),
+            ("cat: /w/.env: Permission denied", "/w/conf", &["/w/.env"]),
+            (
+                "cannot remove `.env`: Operation not permitted",
+                "/w/src",
+                &["/w/.env", "/w/conf/.env", "/w/inst/.env"],
+            ),
+            ("cat: .env.local: Permission denied", "/w", &[]),
+            ("conf/.env was read", "/w", &[]),
+        ] {
+            let refused = refused_files(line, &sealed, Path::new(cwd));
+            assert_eq!(refused, expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{line}");
         }
     }
 }

@@ -40,6 +40,10 @@ mod trial_start;
 /// The shell that every Unix has.
 const FALLBACK_SHELL: &str = "/bin/sh";
 
+/// The note for the model about a job without the machine's network.
+const UNREACHABLE: &str =
+    "[it has no network: other programs and later commands do not reach its servers]";
+
 /// Starts commands for the shell tools.
 #[derive(Debug)]
 pub(super) struct Shell {
@@ -138,6 +142,17 @@ impl Shell {
     /// Reports whether a command with these rights runs in the sandbox.
     pub(super) fn is_walled(&self, cx: &ToolCx) -> bool {
         !cx.grant.outside && matches!(self.init_sandbox(), BuiltSandbox::Walls(_))
+    }
+
+    /// Returns the note about a job that has a network of its own; empty if it has that of the machine, or only reads.
+    pub(super) fn describe_reach(&self, cx: &ToolCx) -> &'static str {
+        let has_network = match &self.sandbox {
+            Sandbox::Walled { policy, network_on_grant, .. } => {
+                policy::has_network(policy, *network_on_grant, cx)
+            }
+            Sandbox::Off => true,
+        };
+        if has_network || cx.grant.reads_only || !self.is_walled(cx) { "" } else { UNREACHABLE }
     }
 
     /// The folders of the session in which a command may write without anybody being asked.

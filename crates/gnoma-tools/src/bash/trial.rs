@@ -1,7 +1,7 @@
 //! Runs commands on trial: first in a view of the workspace where their changes have no effect yet. What they
 //! changed is then a fact, and is discarded, kept, or shown in a question.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
 use gnoma_core::{CallId, ToolCx, ToolOutcome, session::TrialEnd, tool::Trial};
 use gnoma_sandbox::{
@@ -11,7 +11,7 @@ use gnoma_sandbox::{
 use tokio::task::spawn_blocking;
 
 use super::{
-    FollowEnd, Transcript, add_line, follow_process,
+    FollowEnd, TimeLimit, Transcript, add_line, follow_process,
     process::{Process, ShellEnd},
     reading_commands,
     shared::ShellTools,
@@ -35,6 +35,8 @@ struct TriedCommand {
     text: String,
     /// The secret files that it tried to open, and all that it could not.
     tried: Vec<PathBuf>,
+    /// What it tried to open of the names outside.
+    outside: Vec<PathBuf>,
     missed_server: bool,
     sealed: Vec<PathBuf>,
 }
@@ -48,18 +50,22 @@ impl ShellTools {
         &self,
         trial: Trial,
         command: String,
-        limit: Duration,
+        limit: TimeLimit,
         call: CallId,
         cx: ToolCx,
     ) -> ToolOutcome {
         let Some(trials) = self.shell.trials() else {
             return ToolOutcome::failure_text(NO_TRIAL);
         };
+        let stop = cx.stop.clone();
+        let Some(_turn) = stop.run_until_cancelled(trials.wait_for_turn()).await else {
+            return ToolOutcome::Interrupted(String::new());
+        };
         let tried = match self.run_trial(&trials, &command, limit, &call, &cx).await {
             Ok(tried) => tried,
             Err(outcome) => return outcome,
         };
-        let TriedCommand { layer, ending, mut text, tried, missed_server, sealed } = tried;
+        let TriedCommand { layer, ending, mut text, tried, outside, missed_server, sealed } = tried;
         let (layer, read) = match read_changes(layer, &trials, trial, &cx.roots).await {
             Ok(read) => read,
             Err(outcome) => return outcome,
@@ -69,11 +75,13 @@ impl ShellTools {
         let ended = (ending, text.as_str());
         let is_named = secrets.iter().any(|path| reading_commands::names_file(&command, path, &cx));
         let secrets_met = (secrets.as_slice(), is_named);
-        let limit_met = TrialLimit::find(trial, &changes, ended, secrets_met, missed_server)
+        let limit_met = TrialLimit::at_outside_names(trial, &outside)
+            .or_else(|| TrialLimit::find(trial, &changes, ended, secrets_met, missed_server))
             .or_else(|| find_unseen_secrets(trial, &command, (&layer, &changes), &sealed, &cx));
         let met = known_difference(&text, ending.exit_code());
         add_line(&mut text, &trial_limits::note_of_secrets(&secrets, &cx.roots));
         add_line(&mut text, trial_limits::note_of_servers(missed_server));
+        add_line(&mut text, &trial_limits::note_of_outside(&outside, &cx.roots));
         let fate = trial_facts::decide_fate(trial, &changes, met, &cx.roots, &trials.local);
         let output = Output { ending, text, built };
         let settling =
@@ -89,7 +97,7 @@ impl ShellTools {
         &self,
         trials: &Arc<Trials>,
         command: &str,
-        limit: Duration,
+        limit: TimeLimit,
         call: &CallId,
         cx: &ToolCx,
     ) -> Result<TriedCommand, ToolOutcome> {
@@ -106,7 +114,7 @@ impl ShellTools {
             .map_err(|error| ToolOutcome::failure_text(error.to_string()))?;
         let mut transcript = Transcript::for_call(call.clone(), cx);
         let halt = tokio::select! {
-            halt = follow_process(&mut process, &mut transcript, cx, limit) => halt,
+            halt = follow_process(&mut process, &mut transcript, cx, limit.time) => halt,
             why = room => FollowEnd::NoRoom(why),
         };
         let ending = match halt {
@@ -119,10 +127,12 @@ impl ShellTools {
             }
         };
         process.drain_output(|text| transcript.push(text)).await;
-        let text = transcript.take_text();
-        let tried = process.tried_files(&text);
+        let mut text = transcript.take_text();
+        let tried = process.tried_files(&text, &cx.cwd);
+        let outside = process.tried_outside();
+        add_line(&mut text, trial_limits::note_of_left(process.has_left_running()));
         let missed_server = process.has_missed_server();
-        Ok(TriedCommand { layer, ending, text, tried, missed_server, sealed })
+        Ok(TriedCommand { layer, ending, text, tried, outside, missed_server, sealed })
     }
 }
 
@@ -189,11 +199,28 @@ async fn discard_stopped(
     transcript: &mut Transcript,
     halt: FollowEnd,
     command: &str,
-    limit: Duration,
+    limit: TimeLimit,
 ) -> ToolOutcome {
     process.terminate(|text| transcript.push(text)).await;
     let mut text = Capture::truncate_text(transcript.take_text());
     add_line(&mut text, "[ran on trial; what it changed was discarded]");
     let outcome = stopped_outcome(&halt, command.to_owned(), limit, text);
     report_trial(outcome, TrialEnd::NotKept)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn one_command_is_on_trial_at_a_time() {
+        let trials = Trials::new(PathBuf::new(), Vec::new(), Vec::new());
+        let first = trials.wait_for_turn().await;
+        let moment = std::time::Duration::from_millis(20);
+        assert!(timeout(moment, trials.wait_for_turn()).await.is_err());
+        drop(first);
+        assert!(timeout(moment, trials.wait_for_turn()).await.is_ok());
+    }
 }

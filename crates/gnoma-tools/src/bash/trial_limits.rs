@@ -16,6 +16,9 @@ const MISSED_SERVER: &str = "It tried to reach a server, and the sandbox has no 
 /// The note for the model about a command that tried to reach a server.
 const NO_SERVERS: &str = "[it tried to reach a server; trial runs have no network and do not see the servers of this machine]";
 
+/// The note for the model about processes that a command left in the background.
+const ENDED_WITH_TRIAL: &str = "[what it left in the background was ended with the trial; servers and watchers need `background`]";
+
 /// The reason why a trial run differs from what the command would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TrialLimit {
@@ -23,6 +26,8 @@ pub(super) enum TrialLimit {
     Secrets(Vec<PathBuf>),
     /// The command may have met secret files, and nothing here reports whether it did.
     UnseenSecrets(Vec<PathBuf>),
+    /// The command tried to open what is outside of the workspace.
+    Outside(Vec<PathBuf>),
     /// The sandbox seems to have stopped it; how.
     Sandbox(String),
 }
@@ -46,10 +51,18 @@ impl TrialLimit {
         if !met.is_empty() && (!is_result || is_named) {
             return Some(Self::Secrets(met.to_vec()));
         }
-        let missed = (missed_server && !is_result).then(|| MISSED_SERVER.to_owned());
+        // A program that handles the refusal itself ends well, and its answer is wrong all the same.
+        let missed = missed_server.then(|| MISSED_SERVER.to_owned());
         gnoma_sandbox::describe_sandbox_denial(output, ending.exit_code())
             .or(missed)
             .map(Self::Sandbox)
+    }
+
+    /// The limit that a command met which tried to open these names outside, if any: without them whatever it says
+    /// may be wrong.
+    pub(super) fn at_outside_names(trial: Trial, outside: &[PathBuf]) -> Option<Self> {
+        let is_met = trial != Trial::Discard && !outside.is_empty();
+        is_met.then(|| Self::Outside(outside.to_vec()))
     }
 
     /// The question that it is, in one line.
@@ -65,6 +78,11 @@ impl TrialLimit {
                 "`{command}` may need {}, which trial runs cannot open, and this machine does not show whether it does: run it in the workspace, with {}?",
                 reading_commands::describe_paths(files, roots),
                 this_or_these(files),
+            ),
+            Self::Outside(paths) => format!(
+                "`{command}` uses {}, outside the workspace, which trial runs cannot open: run it in the workspace, with {}?",
+                reading_commands::describe_paths(paths, roots),
+                if paths.len() == 1 { "it" } else { "them" },
             ),
             Self::Sandbox(why) => {
                 format!(
@@ -82,6 +100,22 @@ fn this_or_these(files: &[PathBuf]) -> &'static str {
 /// Returns the note for the model about a command that tried to reach a server.
 pub(super) fn note_of_servers(missed: bool) -> &'static str {
     if missed { NO_SERVERS } else { "" }
+}
+
+/// Returns the note for the model about processes that a command left in the background.
+pub(super) fn note_of_left(left: bool) -> &'static str {
+    if left { ENDED_WITH_TRIAL } else { "" }
+}
+
+/// Returns the note for the model about names outside that a trial run tried to open.
+pub(super) fn note_of_outside(tried: &[PathBuf], roots: &[PathBuf]) -> String {
+    if tried.is_empty() {
+        return String::new();
+    }
+    format!(
+        "[outside of what trial runs can open: {}]",
+        reading_commands::describe_paths(tried, roots)
+    )
 }
 
 /// Returns the note for the model about secret files that a trial run tried to use.
@@ -149,5 +183,15 @@ mod tests {
         };
         assert_eq!(find(true), Some(TrialLimit::Secrets(met.to_vec())));
         assert_eq!(find(false), None);
+    }
+
+    #[test]
+    fn server_that_was_missed_is_a_limit_even_if_the_command_ends_well() {
+        let ended = (ShellEnd::Code(0), "ECONNREFUSED");
+        let find = |trial, missed| {
+            TrialLimit::find(trial, &Changes::default(), ended, (&[], false), missed)
+        };
+        assert!(matches!(find(Trial::Ask, true), Some(TrialLimit::Sandbox(_))));
+        assert_eq!((find(Trial::Ask, false), find(Trial::Discard, true)), (None, None));
     }
 }

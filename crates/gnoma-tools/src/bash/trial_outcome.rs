@@ -4,7 +4,6 @@ use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use gnoma_core::{
@@ -16,7 +15,7 @@ use gnoma_sandbox::layer::{Changes, KeepError, Layer, LayerChange};
 use tokio::task::spawn_blocking;
 
 use super::{
-    add_line, chosen_changes, command_outcome,
+    TimeLimit, add_line, chosen_changes, command_outcome,
     process::ShellEnd,
     shared::ShellTools,
     trial_facts::{self, ChangeDecision},
@@ -53,7 +52,7 @@ impl TrialOutcome {
         met: TrialLimit,
         fate: ChangeDecision,
         tools: &ShellTools,
-        (limit, call, mut cx): (Duration, CallId, ToolCx),
+        (limit, call, mut cx): (TimeLimit, CallId, ToolCx),
     ) -> ToolOutcome {
         let text = met.question(&self.command, &cx.roots);
         let leaves_sandbox = matches!(met, TrialLimit::Sandbox(_));
@@ -66,6 +65,10 @@ impl TrialOutcome {
                 trials.return_layer(layer, LayerDecision::Discarded);
                 cx.grant.trial = None;
                 cx.grant.outside |= leaves_sandbox;
+                if let TrialLimit::Outside(paths) = met {
+                    // Not the secrets in them, and nothing that a rule denies.
+                    cx.grant.readable_by_all.extend(paths);
+                }
                 tools.in_place(command, limit, call, cx).await
             }
             PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason }
@@ -86,7 +89,7 @@ impl TrialOutcome {
         self,
         fate: ChangeDecision,
         tools: &ShellTools,
-        (limit, call, cx): (Duration, CallId, ToolCx),
+        (limit, call, cx): (TimeLimit, CallId, ToolCx),
     ) -> ToolOutcome {
         match fate {
             ChangeDecision::Nothing => match self.update_build_output().await {

@@ -117,7 +117,7 @@ impl Tool for SpawnTool {
                 Ok(arguments) => arguments,
                 Err(outcome) => return outcome,
             };
-            let background = arguments.background;
+            let (background, must_complete) = (arguments.background, arguments.must_complete);
             let is_taken = |name: &str| elfs.is_taken(name);
             let planned = match task::plan_elfs(arguments, &agents, &cx.cwd, is_taken) {
                 Ok(planned) => planned,
@@ -130,7 +130,10 @@ impl Tool for SpawnTool {
             };
             match background {
                 true => start_elfs(&elfs, planned, &session, (&call.id, &cx)),
-                false => run_together(planned, &session, &call.id, &cx).await,
+                false => {
+                    let ended = run_together(planned, &session, &call.id, &cx).await;
+                    reports_outcome(&ended, &cx, must_complete)
+                }
             }
         })
     }
@@ -166,7 +169,7 @@ async fn run_together(
     session: &Arc<dyn ToolSession>,
     call: &CallId,
     cx: &ToolCx,
-) -> ToolOutcome {
+) -> Vec<Arc<ElfReport>> {
     let count = planned.len();
     let ended: Arc<Mutex<Vec<Option<Arc<ElfReport>>>>> = Arc::new(Mutex::new(vec![None; count]));
     let mut running = JoinSet::new();
@@ -201,24 +204,32 @@ async fn run_together(
         }));
     }
     while running.join_next().await.is_some() {}
-    let ended: Vec<_> =
-        ended.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().cloned().collect();
-    reports_outcome(&ended, cx)
+    ended.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().cloned().collect()
 }
 
 /// Returns what the parent gets of elfs that have ended.
-fn reports_outcome(ended: &[Arc<ElfReport>], cx: &ToolCx) -> ToolOutcome {
+fn reports_outcome(ended: &[Arc<ElfReport>], cx: &ToolCx, must_complete: bool) -> ToolOutcome {
     let text = report::render_results(ended, cx.stores_large_results);
     if cx.stop.is_cancelled() {
         return ToolOutcome::Interrupted(text);
     }
-    let is_failed = |report: &Arc<ElfReport>| matches!(report.end, ElfEnd::Failed(_));
-    // A failure is never put aside, so only one without results is one.
-    let has_words = ended.iter().any(|report| !report.text.is_empty());
-    if ended.iter().all(is_failed) && !has_words {
+    if has_failed(ended, must_complete) {
         return ToolOutcome::failure_text(text);
     }
     ToolOutcome::success_text(text)
+}
+
+/// Reports whether a call has failed whose elfs ended so.
+fn has_failed(ended: &[Arc<ElfReport>], must_complete: bool) -> bool {
+    let is_whole =
+        |report: &Arc<ElfReport>| report.is_completed() && report.last.unattended_denial.is_none();
+    if must_complete && !ended.iter().all(is_whole) {
+        return true;
+    }
+    let is_failed = |report: &Arc<ElfReport>| matches!(report.end, ElfEnd::Failed(_));
+    // A failure is never put aside, so only one without results is one.
+    let has_words = ended.iter().any(|report| !report.text.is_empty());
+    ended.iter().all(is_failed) && !has_words
 }
 
 /// Shows what an elf does, as long as it does it.
@@ -337,6 +348,8 @@ fn results_after_line(ended: &[Arc<ElfReport>], line: &str, cx: &ToolCx) -> Tool
 
 #[cfg(test)]
 mod tests {
+    use gnoma_core::tool::ChildStatus;
+
     use super::*;
 
     #[test]
@@ -359,5 +372,24 @@ mod tests {
         };
         let told = describe_agents(&[agent("a", None), agent("b", Some("not trusted"))]);
         assert_eq!(told, "\nAgents:\n- a: reads the code");
+    }
+
+    #[test]
+    fn call_that_needs_whole_work_fails_with_an_elf_that_did_not_complete_it() {
+        let ended = |end, unattended_denial| {
+            let last = ChildStatus { unattended_denial, ..ChildStatus::default() };
+            let (text, took) = ("half".to_owned(), Duration::ZERO);
+            [Arc::new(ElfReport { name: "a".to_owned(), end, text, last, took, merge: None })]
+        };
+        for (report, is_whole) in [
+            (ended(ElfEnd::Completed, None), true),
+            (ended(ElfEnd::Completed, Some("nobody".to_owned())), false),
+            (ended(ElfEnd::Cancelled("its time is over".to_owned()), None), false),
+            (ended(ElfEnd::Failed("no model".to_owned()), None), false),
+        ] {
+            assert_eq!(has_failed(&report, true), !is_whole, "{report:?}");
+            assert!(!has_failed(&report, false), "models read what it said: {report:?}");
+        }
+        assert!(has_failed(&[], true), "none has ended");
     }
 }

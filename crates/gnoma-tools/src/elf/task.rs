@@ -63,6 +63,10 @@ pub(super) struct SpawnArguments {
     tasks: Vec<Value>,
     #[serde(default)]
     pub(super) background: bool,
+    /// True if the call fails unless every elf completes its task, and none was denied a call because nobody could be
+    /// asked. Steps of tasks set it; the schema for models does not have it.
+    #[serde(default)]
+    pub(super) must_complete: bool,
 }
 
 /// One task of a call.

@@ -185,6 +185,16 @@ async fn a_time_out_ends_the_whole_family_and_keeps_the_output() {
 }
 
 #[tokio::test]
+async fn only_a_step_that_times_out_is_told_of_its_own_time_limit() {
+    let bench = Bench::with(&impatient());
+    let written = bench.command("set -e\nsleep 5").await;
+    assert!(text(&written).ends_with("; give a longer `timeout`, or set `background`."));
+    let step = json!({ "command": "sleep 5", "stop_at_error": true });
+    let failed = bench.call("bash", &step).await;
+    assert!(text(&failed).contains("; give its step a longer time limit"), "{}", text(&failed));
+}
+
+#[tokio::test]
 async fn who_ignores_the_request_to_end_is_forced() {
     let bench = Bench::with(&impatient());
     let start = Instant::now();

@@ -134,7 +134,10 @@ impl State {
             None => "Thinking as much as your settings say".to_owned(),
             Some(ThinkingMode::Off) => "Thinking off".to_owned(),
             Some(ThinkingMode::Adaptive) => "Thinking as much as each task needs".to_owned(),
-            Some(ThinkingMode::Tokens(tokens)) => format!("Thinking with about {tokens} tokens"),
+            Some(ThinkingMode::Tokens(tokens)) => {
+                let s = if tokens == 1 { "" } else { "s" };
+                format!("Thinking with about {tokens} token{s}")
+            }
         });
         self.send_request(Request::SetThinking { thinking }, Purpose::Order);
     }

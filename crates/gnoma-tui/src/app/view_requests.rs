@@ -191,6 +191,9 @@ impl State {
             (Purpose::Report(more), Ok(Reply::Text(text))) => {
                 self.show_note(&format!("{text}{more}"));
             }
+            (Purpose::Rename, Ok(Reply::Text(title))) => {
+                self.show_note(&format!("`{title}` is the title now"));
+            }
             (Purpose::Detach, Ok(_)) => {
                 self.exit.is_detached = true;
                 self.quit();

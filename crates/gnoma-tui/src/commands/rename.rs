@@ -17,8 +17,5 @@ fn run(state: &mut State, argument: &str) {
     if argument.is_empty() {
         return state.show_hint("Write the title behind it: /rename TITLE");
     }
-    state.send_request(
-        Request::Rename { title: argument.to_owned() },
-        Purpose::Report(" is the title now"),
-    );
+    state.send_request(Request::Rename { title: argument.to_owned() }, Purpose::Rename);
 }

@@ -39,8 +39,10 @@ fn run(state: &mut State, argument: &str) {
     match argument.parse() {
         _ if argument == DEFAULT => state.set_thinking(None),
         Ok(thinking) => state.set_thinking(Some(thinking)),
-        Err(_) => state.show_hint(
-            "/thinking takes off, adaptive or a number of tokens (1 or more); `provider.effort` sets low, medium or high",
-        ),
+        Err(_) => state.show_hint(format!(
+            "/thinking takes off, adaptive or a number of tokens (1 to {}); low, medium and high are set with `/config \
+             set provider.effort high`",
+            u32::MAX
+        )),
     }
 }

@@ -177,9 +177,20 @@ pub(crate) fn unknown_option_advice(error: &clap::Error) -> Option<String> {
             "a key on the command line is visible to others: use --key-stdin or --key-env NAME";
         return Some(text.to_owned());
     }
+    if command.starts_with("providers add") && option.contains("://") {
+        return Some(format!("write the address as `--address {option}`"));
+    }
     let rendered = error.render().to_string();
     let told = rendered.rsplit_once(LAST_LINE).map_or(rendered.as_str(), |(told, _)| told);
-    Some(format!("{}\n\n`gnoma {command} --help` lists the options", told.trim_end()))
+    // An option that a command does not have is never meant as a text.
+    let parts: Vec<&str> =
+        told.trim_end().split("\n\n").filter(|part| !part.ends_with(&tip_of(option))).collect();
+    Some(format!("{}\n\n`gnoma {command} --help` lists the options", parts.join("\n\n")))
+}
+
+/// Returns the end of clap's tip on how an option is passed as a text.
+fn tip_of(option: &str) -> String {
+    format!("as a value, use '-- {option}'")
 }
 
 /// The command that a line names behind its options, such as `trust` of `gnoma --yes trust`.
@@ -270,6 +281,18 @@ mod tests {
         let help = add.clone().render_help().to_string();
         assert!(help.contains("one of those that it lists"), "{help}");
         assert!(!help.contains("Model to use\n"), "{help}");
+    }
+
+    #[test]
+    fn a_word_that_a_command_does_not_take_is_not_offered_as_a_text() {
+        for (line, has, has_not) in [
+            ("gnoma|rewind|--to|2", "unexpected argument '--to' found", "tip:"),
+            ("gnoma|providers|add|work|http://x/v1", "`--address http://x/v1`", "unexpected"),
+        ] {
+            let error = Args::try_parse_from(line.split('|')).unwrap_err();
+            let told = unknown_option_advice(&error).unwrap();
+            assert!(told.contains(has) && !told.contains(has_not), "{told}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use clap::{Command, CommandFactory as _};
 use gnoma_config::nearest_name;
-use gnoma_extend::commands::parse_invocation as named_command;
+use gnoma_extend::{commands::parse_invocation as named_command, tasks::is_reserved_name};
 use gnoma_llm::KNOWN;
 
 use super::{
@@ -269,13 +269,26 @@ pub(super) fn quote_words(words: &[String]) -> String {
     words.iter().map(plain).collect::<Vec<_>>().join(" ")
 }
 
+/// Returns advice about `/task` with words that name no task.
+fn conversation_task_advice(arguments: &str) -> String {
+    match arguments.split_whitespace().next() {
+        None => "`gnoma task list` lists the tasks, `gnoma task run NAME` runs one".to_owned(),
+        Some(word @ ("save" | "never")) => {
+            format!("`/task {word}` is for the conversation: start `gnoma` and type it there")
+        }
+        Some(word) if is_reserved_name(word) => {
+            format!("`gnoma task {word}` does that, and `gnoma task {word} --help` explains it")
+        }
+        Some(name) => format!(
+            "there is no task `{name}`: `gnoma task list` lists them, `gnoma task run NAME` runs one"
+        ),
+    }
+}
+
 /// Returns advice if a command is one of the conversation's own, and what follows it reads as its arguments.
 fn conversation_command_advice(name: &str, arguments: &str) -> Option<String> {
     if name.eq_ignore_ascii_case(TASK) {
-        let task = arguments.split_whitespace().next().unwrap_or("NAME");
-        return Some(format!(
-            "there is no task `{task}`: `gnoma task list` lists them, `gnoma task run NAME` runs one"
-        ));
+        return Some(conversation_task_advice(arguments));
     }
     let taken = gnoma_tui::slash_command_arguments(&name.to_lowercase())?;
     let mut words = arguments.split_whitespace();
@@ -524,6 +537,10 @@ mod tests {
             ("gnoma|/permission plan", "start `gnoma`"),
             ("gnoma|/task two v1", "there is no task `two`"),
             ("gnoma|-p|/task two v1 and many more words", "there is no task `two`"),
+            ("gnoma|/task", "`gnoma task list` lists the tasks"),
+            ("gnoma|/task|list", "`gnoma task list` does that"),
+            ("gnoma|/task run release v1", "`gnoma task run` does that"),
+            ("gnoma|/task save release", "`/task save` is for the conversation"),
             ("gnoma|exec|/reviw", "did you mean `/review`?"),
             ("gnoma|exec|/memory add x", "start `gnoma`"),
             ("gnoma|--permission|plan|exec|/help", "start `gnoma`"),

@@ -23,7 +23,30 @@ All words behind it are the prompt. Without a prompt, or with `-`, it is read fr
 The options are those of a prompt: `gnoma --help` lists them.
 ";
 /// Verbs that one command has nothing for, and what to do instead.
-const INSTEAD: [(&str, &[&str], &str); 2] = [
+const INSTEAD: [(&str, &[&str], &str); 13] = [
+    ("providers", &["test", "check", "ping"], "`gnoma providers` shows which providers respond"),
+    ("serve", &["stop", "kill"], "Ctrl+C in its terminal stops it, and so does SIGTERM"),
+    ("web", &["stop", "kill"], "Ctrl+C in its terminal stops it, and so does SIGTERM"),
+    ("providers", &["login", "auth", "signin"], "`gnoma providers add NAME` sets one up"),
+    ("providers", &["default", "use"], "`gnoma config set provider.default NAME` chooses one"),
+    ("models", &["pull", "download"], "`ollama pull NAME` downloads a local model"),
+    ("sessions", &["open", "resume"], "`gnoma --resume ID` continues a session"),
+    (
+        "skills",
+        &["add", "install", "create", "new"],
+        "Put its folder, with a SKILL.md, below `.gnoma/skills`",
+    ),
+    ("agents", &["add", "install", "create", "new"], "Put its file, NAME.md, into `.gnoma/agents`"),
+    (
+        "mcp",
+        &["restart", "reload"],
+        "Its program starts with each session; `gnoma mcp test NAME` tries it",
+    ),
+    (
+        "plugin",
+        &["enable", "disable"],
+        "`plugins.enabled` and `plugins.disabled` in the configuration do that",
+    ),
     (
         "config",
         &["unset", "reset", "remove", "rm", "delete", "del", "clear", "drop"],
@@ -83,9 +106,15 @@ impl SplitLine<'_> {
     pub(super) fn mistyped_subcommand(&self, command: &Command) -> Option<String> {
         let (next, more) = self.rest.split_first()?;
         let (name, next) = (command.get_name(), next.to_str()?);
-        let is_known = !command.has_subcommands() || command.find_subcommand(next).is_some();
-        if is_known || is_option(&next.into()) {
+        let instead = find_instead(name, next);
+        // `gnoma models pull` asks for the models with that in their name.
+        let is_argument = more.is_empty() && command.get_positionals().next().is_some();
+        let takes_no_verb = !command.has_subcommands() && (instead.is_none() || is_argument);
+        if takes_no_verb || command.find_subcommand(next).is_some() || is_option(&next.into()) {
             return None;
+        }
+        if let Some(meant) = skipped_subcommand(command, next).filter(|_| more.is_empty()) {
+            return Some(format!("there is no `gnoma {name} {next}`; did you mean `{meant}`?"));
         }
         let arguments: Vec<String> =
             more.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -93,15 +122,10 @@ impl SplitLine<'_> {
             arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
         let are_arguments = verbs::are_arguments(words.iter().copied());
         let synonym = verbs::find_synonym(next, command);
-        let lower = next.to_lowercase();
-        let instead = INSTEAD
-            .iter()
-            .find(|(of, verbs, _)| *of == name && verbs.contains(&lower.as_str()))
-            .map(|(_, _, instead)| format!(". {instead}"));
         // One plain word may be the name that the verb is about.
         let takes_name = (synonym.is_some() || instead.is_some()) && words.len() < 2;
         let is_command = takes_name || verbs::look_like_arguments(words.iter().copied());
-        let is_verb = verbs::is_verb(next) && are_arguments && is_command;
+        let is_verb = (instead.is_some() || verbs::is_verb(next)) && are_arguments && is_command;
         let slip = self.nearly_written(command, next).filter(|_| are_arguments);
         if !is_verb && slip.is_none() {
             return None;
@@ -111,11 +135,8 @@ impl SplitLine<'_> {
         let told = instead.unwrap_or_else(|| match meant {
             Some(meant) => {
                 let takes_more = meant.get_positionals().next().is_some() && !arguments.is_empty();
-                let more = if takes_more {
-                    format!(" {}", quote_words(&arguments))
-                } else {
-                    String::new()
-                };
+                let more = takes_more.then(|| format!(" {}", quote_words(&arguments)));
+                let more = more.unwrap_or_default();
                 format!("; did you mean `gnoma {name} {}{more}`?", meant.get_name())
             }
             None => format!("; `gnoma {name} --help` lists what there is"),
@@ -194,6 +215,30 @@ impl SplitLine<'_> {
     }
 }
 
+/// Returns what to do in place of a verb that a command has nothing for, as the end of a sentence.
+fn find_instead(name: &str, verb: &str) -> Option<String> {
+    let verb = verb.to_lowercase();
+    let mut rows = INSTEAD.iter();
+    let row = rows.find(|(of, verbs, _)| *of == name && verbs.contains(&verb.as_str()));
+    row.map(|(_, _, instead)| format!(". {instead}"))
+}
+
+/// Returns the command that one word behind the name of a group is the argument of: a setting with its value, or a
+/// choice of a subcommand.
+fn skipped_subcommand(command: &Command, argument: &str) -> Option<String> {
+    let name = command.get_name();
+    if let Some((key, value)) = argument.split_once('=').filter(|_| name == "config") {
+        let words = quote_words(&[key.to_owned(), value.to_owned()]);
+        return Some(format!("gnoma config set {words}"));
+    }
+    let has_choice = |sub: &&Command| {
+        let mut choices = sub.get_positionals().flat_map(Arg::get_possible_values);
+        choices.any(|choice| choice.matches(argument, true))
+    };
+    let sub = command.get_subcommands().find(has_choice)?;
+    Some(format!("gnoma {name} {} {argument}", sub.get_name()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,6 +267,18 @@ mod tests {
             ("gnoma guard check a.txt", "`gnoma guard scan a.txt`"),
             ("gnoma plugin uninstall x", "`gnoma plugin remove x`"),
             ("gnoma router login", "`gnoma router --help`"),
+            ("gnoma config tui.theme=light", "`gnoma config set tui.theme light`"),
+            ("gnoma ci github", "`gnoma ci init github`"),
+            ("gnoma providers test mock", "`gnoma providers` shows"),
+            ("gnoma providers login mistral", "`gnoma providers add NAME`"),
+            ("gnoma providers default mock", "provider.default"),
+            ("gnoma serve stop", "Ctrl+C"),
+            ("gnoma models pull x", "`ollama pull NAME`"),
+            ("gnoma sessions open x", "`gnoma --resume ID`"),
+            ("gnoma skills install x", "SKILL.md"),
+            ("gnoma agents create x", "NAME.md"),
+            ("gnoma mcp restart x", "`gnoma mcp test NAME`"),
+            ("gnoma plugin enable x", "`plugins.enabled`"),
             ("gnoma protocol schema", "`gnoma protocol --schema`"),
             ("gnoma ps json", "`gnoma ps --json`"),
             ("gnoma --profile work config edit", "gnoma config path"),
@@ -265,6 +322,10 @@ mod tests {
             "gnoma config test failures",
             "gnoma config sets wrong port",
             "gnoma router login page",
+            "gnoma models pull",
+            "gnoma models pull too much memory",
+            "gnoma sessions open twice after restart",
+            "gnoma config a=b is read as text",
             "gnoma agents run parallel",
             "gnoma task stop button",
             "gnoma sessions expire early",

@@ -21,8 +21,8 @@ pub(crate) enum TaskSub {
     /// Run a task: its steps in order, in a session, up to the first one that fails.
     ///
     /// Arguments follow the name in order, or as name=value. --permission, --model and --output-format are options of
-    /// prompts, which `gnoma --help` lists. Exits as a prompt does: 0 if all steps are done, 4 if
-    /// a step needed approval and nobody was there to ask, and 1 if a step failed for another reason.
+    /// prompts, which `gnoma --help` lists. Exits as a prompt does: 0 if all steps are done, 4 if a step needed approval
+    /// and nobody was there to ask, and 1 if a step failed for another reason.
     Run(TaskRunArgs),
     /// Continue the last run of a task, behind its last whole step.
     ///
@@ -31,8 +31,8 @@ pub(crate) enum TaskSub {
     /// Run a task by itself at set times: in `gnoma serve`, each run in a session of its own.
     ///
     /// A time that passes while the machine sleeps or no server runs is made up for once. No run begins twice. Runs have
-    /// the permission mode plan unless --permission (see `gnoma --help`) sets another one. What needs approval waits as a question: `gnoma ps`
-    /// shows that a session asks, and `gnoma attach` answers.
+    /// the permission mode plan unless --permission (see `gnoma --help`) sets another one. What needs approval waits as a
+    /// question: `gnoma ps` shows that a session asks, and `gnoma attach` answers.
     Schedule(TaskScheduleArgs),
     /// List, pause, resume or delete the schedules of all projects.
     ///

@@ -21,8 +21,9 @@ pub(crate) struct UsageArgs {
     #[arg(long, value_name = "TIME", default_value = "30d", allow_hyphen_values = true)]
     pub since: UsageStart,
 
-    /// Sum up by day, week, month, project, branch, session, elf, model, provider or task; several nest. `tool` alone
-    /// shows how often tools of the project's saved sessions ran, failed, were approved and denied.
+    /// Sum up by day, week, month, project, branch, session, elf, model, provider, task, account, agent, skill or mcp;
+    /// several nest. `tool` alone shows how often tools of the project's saved sessions ran, failed, were approved and
+    /// denied.
     #[arg(
         long,
         value_name = "WHAT",
@@ -61,8 +62,9 @@ pub(crate) enum UsageBy {
 /// The actions on recorded usage.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum UsageSub {
-    /// Remove the details of calls: project, branch, session, elf, turn, task and time. The sums of each day and model
-    /// stay, and what limits need: single calls of the last days, and ids of sessions for 90 days.
+    /// Remove the details of calls: project, branch, session, elf, turn, task, account, agent, skill, MCP servers and
+    /// time. The sums of each day and model stay, and what limits need: single calls of the last days, and ids of
+    /// sessions for 90 days.
     #[group(skip)]
     Forget {
         /// Only of calls before this time, such as 90d or 2026-01-01 [default: all].

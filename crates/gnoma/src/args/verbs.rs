@@ -33,7 +33,7 @@ const SYNONYMS: [&[&str]; 21] = [
     &["stats", "status", "usage", "list"],
 ];
 /// Words that, alone behind a command's name, are no sentence together with it.
-const LONE_WORDS: [&str; 23] = [
+const LONE_WORDS: [&str; 27] = [
     "list",
     "ls",
     "show",
@@ -57,6 +57,10 @@ const LONE_WORDS: [&str; 23] = [
     "yesterday",
     "latest",
     "help",
+    "on",
+    "off",
+    "caps",
+    "limits",
 ];
 /// More words than these after a verb are a sentence.
 const MAX_ARGUMENTS: usize = 3;

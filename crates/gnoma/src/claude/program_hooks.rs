@@ -168,6 +168,10 @@ impl Lifecycle for ProgramLifecycle {
         self.added.retained_texts()
     }
 
+    fn used_skills(&self) -> Vec<String> {
+        self.added.used_skills()
+    }
+
     fn on_resume(&self, history: &[Arc<Message>]) {
         self.added.on_resume(history);
     }

@@ -65,6 +65,7 @@ async fn run_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit
     refuse_slash_command(args, &spec, around)?;
     chooses = chooses && !is_resumed_by_title(args, &mut spec, &mut words).await?;
     let content = read_prompt_content(&spec.start, &words, around)?;
+    refuse_piped_command(args, content.as_deref(), &spec, around)?;
     let asker =
         (args.output_format == OutputFormat::Text).then(|| Asker::of_terminal(around)).flatten();
     spec.interactive = asker.is_some();
@@ -113,8 +114,7 @@ fn task_of_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Option<Vec<St
 
 /// Reports whether a project has a task of that name, also one that cannot be used.
 fn has_task(name: &str, args: &TurnArgs, around: &ProcessEnvironment) -> bool {
-    let spec = LaunchRequest::from_args(args, around).spec;
-    Project::open(spec, Notices::without_sink(), ProcessResources::default())
+    super::common::open_project_without_keys(LaunchRequest::from_args(args, around).spec)
         .is_ok_and(|project| Tasks::find(&project).has_name(name))
 }
 
@@ -209,6 +209,20 @@ fn refuse_slash_command(
         Some(advice) => Err(HostError::usage(advice).into()),
         None => Ok(()),
     }
+}
+
+/// Refuses a command of the conversation that standard input has in place of a prompt.
+fn refuse_piped_command(
+    args: &TurnArgs,
+    content: Option<&[Content]>,
+    spec: &SessionSpec,
+    around: &ProcessEnvironment,
+) -> Result<()> {
+    let Some([Content::Text(said), ..]) = content.filter(|_| args.words.is_empty()) else {
+        return Ok(());
+    };
+    let words = vec![said.text.trim().to_owned()];
+    refuse_slash_command(&TurnArgs { words, ..args.clone() }, spec, around)
 }
 
 /// Prints a note about each option that changes nothing about one prompt.

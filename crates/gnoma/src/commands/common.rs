@@ -9,7 +9,7 @@ use std::{
 use anyhow::Result;
 use gnoma_config::LoadedConfig;
 use gnoma_core::protocol::SessionSpec;
-use gnoma_host::{HostError, ProcessResources, Project, crate_options};
+use gnoma_host::{HostError, Notices, ProcessResources, Project, crate_options};
 
 use crate::{
     args::{GuardInput, TurnArgs},
@@ -29,6 +29,13 @@ pub(super) fn open_project(
         report::stderr_notices(),
         ProcessResources::default(),
     )
+}
+
+/// The project that a command line names, for a look at its files: no command for a key runs, and no notice is printed.
+pub(super) fn open_project_without_keys(spec: SessionSpec) -> Result<Project, HostError> {
+    let notices = Notices::without_sink();
+    let (spec, loaded) = crate_options::load_settings(spec, &notices)?;
+    Project::with_settings(spec, loaded.into(), notices, ProcessResources::default())
 }
 
 /// The settings that hold there, for a command that needs nothing else of it.

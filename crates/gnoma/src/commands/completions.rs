@@ -7,10 +7,11 @@ use anyhow::Result;
 use clap::{Arg, Command, CommandFactory as _};
 use gnoma_host::tasks::Tasks;
 
-use super::common::{open_project, print_safe_text};
+use super::common::{open_project_without_keys, print_safe_text};
 use crate::{
     args::{Args, CompletionShell, TurnArgs},
     environment::ProcessEnvironment,
+    launch_request,
     report::Exit,
 };
 
@@ -85,7 +86,8 @@ pub(super) fn run(
     let line = CommandLine::read(&root, before);
     let mut found = line.candidates(current);
     if let Some(named) = line.task_words() {
-        let next = Tasks::find(&open_project(args, around)?).next_words(named);
+        let project = open_project_without_keys(launch_request::spec_from_args(args, around))?;
+        let next = Tasks::find(&project).next_words(named);
         let next = next.into_iter().filter(|word| word.starts_with(&**current));
         found.extend(next.map(|word| Candidate { word, about: String::new() }));
     }
@@ -103,6 +105,18 @@ const fn script(shell: CompletionShell) -> &'static str {
     }
 }
 
+/// Returns a word as PowerShell puts it into a line: it quotes nothing itself.
+fn quote_for_powershell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    // All of these end a quoted word; two of them are one within it.
+    let count = |c: char| if matches!(c, '\'' | '‘' | '’' | '‚' | '‛') { 2 } else { 1 };
+    let inner: String = word.chars().flat_map(|c| std::iter::repeat_n(c, count(c))).collect();
+    format!("'{inner}'")
+}
+
 /// A word that can stand in a command line.
 struct Candidate {
     word: String,
@@ -117,7 +131,8 @@ impl Candidate {
                 format!("{}:{}\n", self.word.replace('\\', r"\\").replace(':', r"\:"), self.about)
             }
             CompletionShell::Fish => format!("{}\t{}\n", self.word, self.about),
-            _ => format!("{}\n", self.word),
+            CompletionShell::Powershell => format!("{}\n", quote_for_powershell(&self.word)),
+            CompletionShell::Bash | CompletionShell::Elvish => format!("{}\n", self.word),
         }
     }
 }
@@ -307,5 +322,18 @@ mod tests {
         assert_eq!(candidate.to_line(CompletionShell::Zsh), "a\\:b:Both.\n");
         assert_eq!(candidate.to_line(CompletionShell::Fish), "a:b\tBoth.\n");
         assert_eq!(candidate.to_line(CompletionShell::Bash), "a:b\n");
+    }
+
+    #[test]
+    fn powershell_gets_words_that_do_nothing_in_a_line() {
+        for (word, expected) in [
+            ("--permission=plan", "--permission=plan"),
+            ("a; rm b", "'a; rm b'"),
+            ("$(rm b)", "'$(rm b)'"),
+            ("it's", "'it''s'"),
+            ("a’; rm b", "'a’’; rm b'"),
+        ] {
+            assert_eq!(quote_for_powershell(word), expected);
+        }
     }
 }

@@ -177,7 +177,8 @@ fn report_name(command: &Sub) -> Option<&'static str> {
     })
 }
 
-/// Returns an option that was given and is only for prompts. The model and its provider are settings that most commands look at.
+/// Returns an option that was given and is only for prompts. The model and its provider are settings that most commands
+/// look at.
 fn option_of_prompt(turn: &TurnArgs, command: &Sub) -> Option<&'static str> {
     let is_usage = matches!(command, Sub::Usage(_));
     let given = [

@@ -59,7 +59,10 @@ fn refuse_no_folder(folder: &Path, named: &Path) -> Result<(), HostError> {
             "`{shown}` is a file; name the folder of the project, as in `gnoma trust .`"
         ))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(HostError::usage(format!("there is no folder `{shown}`")))
+            let option = named.to_str().filter(|word| ["list", "revoke"].contains(word));
+            let hint = option.map(|word| format!("; did you mean `gnoma trust --{word}`?"));
+            let hint = hint.unwrap_or_default();
+            Err(HostError::usage(format!("there is no folder `{shown}`{hint}")))
         }
         Err(error) => Err(HostError::usage(format!("`{shown}` cannot be opened: {error}"))),
     }

@@ -58,6 +58,8 @@ async fn misspelt_command_of_the_project_is_named_and_a_path_is_a_prompt() {
     assert!(said.contains("`gnoma -- /fxi 42`"), "{said}");
     let said = refused(&world, &["exec", "/fxi", "42"]).await;
     assert!(said.contains("did you mean `/fix`?"), "{said}");
+    let run = world.pipe(&[], "/model\n").await;
+    assert!(run.code == Some(2) && run.err.contains("`/model` is for the conversation"), "{run:?}");
     let run = world.run(&["/etc/passwd", "what is this"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "a file\n"), "{run:?}");
 }
@@ -143,6 +145,7 @@ async fn folders_that_cannot_be_trusted_are_named() {
     for (line, told) in [
         (&["trust", "/not/there"][..], "there is no folder `/not/there`"),
         (&["trust", "me"], "there is no folder `me`"),
+        (&["trust", "revoke"], "did you mean `gnoma trust --revoke`?"),
         (&["trust", "a.txt"], "`a.txt` is a file"),
     ] {
         assert!(refused(&world, line).await.contains(told), "{line:?}");

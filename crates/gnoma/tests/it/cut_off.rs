@@ -55,7 +55,7 @@ fn model(request: &Request) -> Reply {
                     &json!({"command": format!("echo > {name}; exec sleep 31")}).to_string(),
                 )
             }
-            _ => calls("fs_ls", r#"{"path":"."}"#).with_delay(Duration::from_millis(30)),
+            _ => calls("fs_ls", r#"{"path":"."}"#).with_delay(Duration::from_millis(300)),
         };
     }
     let cut_off = resumable(messages);

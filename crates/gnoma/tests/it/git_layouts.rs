@@ -49,7 +49,7 @@ const READING: [&str; 9] = [
     "git describe --always --dirty | grep -c dirty",
 ];
 
-const CHANGING: [&str; 9] = [
+const CHANGING: [&str; 10] = [
     "git add -A && git commit -qm two",
     "git checkout -q -b side",
     "echo x > made && git add made",
@@ -58,6 +58,8 @@ const CHANGING: [&str; 9] = [
     "git checkout -q - && git rebase -q side",
     "git worktree add -q tree2 -b other",
     "git tag v1",
+    "git branch t1 && git branch -u side t1 && git branch -m t1 t2 && \
+     git for-each-ref --format='%(upstream:short)' refs/heads/t2",
     "git log --format=%s",
 ];
 
@@ -94,7 +96,12 @@ fn bare(world: &World, folder: &Path, command: &str) -> String {
 }
 
 /// Runs commands with gnoma when nobody can be asked: what the model is told of each.
-async fn with_gnoma(world: &World, folder: &Path, mode: &str, commands: &[&str]) -> Vec<String> {
+pub(crate) async fn with_gnoma(
+    world: &World,
+    folder: &Path,
+    mode: &str,
+    commands: &[&str],
+) -> Vec<String> {
     let line = |command: &&str| json!({"id": 1, "command": command}).to_string() + "\n";
     let lines: String = commands.iter().map(line).collect();
     let line = match mode {
@@ -285,4 +292,19 @@ async fn git_hooks_that_do_not_run_are_named_until_the_project_is_trusted() {
     bare(&world, &folder, "echo 'echo CHANGED' >> .git/hooks/pre-commit");
     let told = with_gnoma(&world, &folder, "bypass", &command).await.join("\n");
     assert!(!told.contains("REFUSED") && told.contains("did not run"), "{told}");
+}
+
+#[tokio::test]
+async fn rehearsal_that_takes_a_lock_outside_of_the_workspace_never_fails_for_it() {
+    if Support::detect().strength != Strength::Full {
+        gnoma_testkit::skip_test("no sandbox: commands see all of the machine here");
+        return;
+    }
+    for (name, script, at) in LAYOUTS.into_iter().take(4) {
+        let (world, folder) = layout(script, at);
+        let told = with_gnoma(&world, &folder, "auto", &["git add -n ."]).await;
+        assert!(!told[0].contains("index.lock"), "{name}: {told:?}");
+        let told = with_gnoma(&world, &folder, "bypass", &["git add -n ."]).await;
+        assert_eq!(told[0], bare(&world, &folder, "git add -n ."), "{name}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Hooks, judged by what they did and what the model was sent.
 
+use std::collections::BTreeSet;
+
 use gnoma_core::StopReason;
 use gnoma_testkit::{Script, Wire};
 use serde_json::{Value, json};
@@ -49,6 +51,35 @@ async fn exit_code_2_alone_blocks_and_its_words_reach_the_model() {
         assert_eq!(world.sent().contains("n0pe"), blocks, "{code}");
         // What fails is shown.
         assert_eq!(run.err.contains("exit code"), code == 1 || code == 127, "{code}: {}", run.err);
+    }
+}
+
+#[tokio::test]
+async fn a_hook_of_ones_own_that_fails_is_shown_and_blocks_where_it_must_not_fail() {
+    for (fail, blocks) in [("open", false), ("closed", true)] {
+        let world = World::new(vec![writes("a.txt"), says("done")]);
+        world.configure(&format!(
+            "[[hooks]]\nevent = \"pre_tool_use\"\nexec = \"echo Traceback >&2; exit 1\"\nfail = \"{fail}\"\n"
+        ));
+        let run = go(&world, "go").await;
+        assert_eq!(exists(world.project.path(), "a.txt"), !blocks, "{run:?}");
+        assert!(run.err.contains("ended with exit code 1: Traceback"), "{run:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_stands_in_the_project_for_hooks_is_gone_when_gnoma_has_ended() {
+    const RUNS: usize = 20;
+    let world = World::new((0..RUNS).map(|_| says("done"))).among_files();
+    world.configure("[[hooks]]\nevent = \"stop\"\nexec = \"true\"\n");
+    let names = || -> BTreeSet<_> {
+        let entries = std::fs::read_dir(world.project.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect()
+    };
+    let before = names();
+    for _ in 0..RUNS {
+        let run = go(&world, "go").await;
+        assert_eq!((run.code, names()), (Some(0), before.clone()), "{run:?}");
     }
 }
 

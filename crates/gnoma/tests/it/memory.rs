@@ -19,6 +19,9 @@ async fn memory_that_is_turned_on_in_the_window_takes_lines_at_once() {
     let person = Person::ready(&world, &[]);
     person.types("/memory add Use tabs\r");
     person.waits_for("the memory is off");
+    person.types("/memory\r");
+    person.waits_for("no model is told of it");
+    assert!(!person.sees().contains("gnoma config set"), "{}", person.sees());
     person.types("/config set memory.enabled true\r");
     person.waits_for("Saved");
     person.types("/memory add Use tabs\r");

@@ -64,7 +64,7 @@ async fn doctor_marks_what_does_not_work() {
     );
     let run = world.run(&["hi"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
-    let rule = "did you mean `bash`?";
+    let rule = "did you mean `bash(x)`?";
     assert!(run.err.contains("config.toml:7:") && run.err.contains(rule), "{run:?}");
     let doctor = world.run(&["doctor"]).await.out;
     let marked: Vec<&str> = doctor.lines().filter(|line| line.starts_with("  ✗")).collect();
@@ -76,6 +76,30 @@ async fn doctor_marks_what_does_not_work() {
         "no provider has the name `nosuch`",
     ] {
         assert!(marked.iter().any(|line| line.contains(part)), "{part}: {doctor}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_half_price_is_told() {
+    let world = two_models();
+    world.configure("[[arms]]\nid = \"test/m1\"\ninput_price = 3\n");
+    let run = world.run(&["hi"]).await;
+    let told = "`[[arms]] id = \"test/m1\"`: a price needs both `input_price` and `output_price`";
+    assert!(run.err.contains(told), "{run:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_of_another_program_is_answered_with_all_that_it_says() {
+    let world = two_models();
+    for (theirs, ours) in [
+        ("Bash(git *)", "bash(git *)"),
+        ("WebFetch(domain:x.org)", "web(x.org)"),
+        ("bsh(x)", "bash(x)"),
+    ] {
+        world
+            .configure(&format!("[[permission.rules]]\ntool = \"{theirs}\"\naction = \"allow\"\n"));
+        let run = world.run(&["hi"]).await;
+        assert!(run.err.contains(&format!("did you mean `{ours}`?")), "{run:?}");
     }
 }
 

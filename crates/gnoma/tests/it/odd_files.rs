@@ -119,7 +119,7 @@ async fn a_call_that_had_ended_when_gnoma_was_killed_keeps_its_result() {
     assert_eq!(results[0], "0ne");
     assert!(results[1].contains("is unknown"), "{results:?}");
     assert!(results[2].contains("did not run"), "{results:?}");
-    assert!(run.err.contains("1 calls of this session were running"), "{run:?}");
+    assert!(run.err.contains("while a call of this session was running"), "{run:?}");
 }
 
 #[tokio::test]

@@ -179,6 +179,58 @@ async fn the_network_is_for_those_who_were_granted_it() {
     }
 }
 
+#[tokio::test]
+async fn server_that_is_an_approved_job_can_be_reached() {
+    if !is_walled() {
+        return;
+    }
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        return gnoma_testkit::skip_test("`python3` is not installed");
+    }
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let world = World::new([
+        calls("bash", r#"{"command":"sh ./script.sh","background":true}"#),
+        calls("bash", r#"{"command":"until [ -e over ]; do sleep 0.1; done"}"#),
+        says("ok"),
+    ]);
+    let serve = format!("exec python3 -m http.server {port} --bind 127.0.0.1 >/dev/null 2>&1\n");
+    world.write("script.sh", &serve);
+    let mut terminal = Terminal::open(&world, "--permission auto go");
+    terminal.wait_for("reason to deny", 1).await;
+    let seen = terminal.seen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(seen.contains("so that its servers can be reached"), "{seen}");
+    let is_reached = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
+    assert!(!is_reached(), "it runs before anybody has answered");
+    terminal.press("y\n").await;
+    let asked = Instant::now();
+    while !is_reached() && asked.elapsed() < MAX_LINGER {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(is_reached(), "{}", terminal.seen);
+    world.write("over", "");
+    let (code, seen) = terminal.end().await;
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(!result(&world).contains("no network"), "{}", result(&world));
+}
+
+#[tokio::test]
+async fn server_that_only_a_rule_allows_says_that_nobody_reaches_it() {
+    if !is_walled() {
+        return;
+    }
+    let world = World::new([
+        calls("bash", r#"{"command":"sh ./script.sh","background":true}"#),
+        says("ok"),
+    ]);
+    world.write("script.sh", "sleep 60\n");
+    world.configure("[[permission.rules]]\nrule = \"bash(sh ./script.sh)\"\naction = \"allow\"\n");
+    let ended = world.run(&["--permission", "auto", "go"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(result(&world).contains("it has no network"), "{}", result(&world));
+}
+
 /// Processes whose command line names `word`. Numbers of processes mean nothing across walls.
 fn survivors(word: &str) -> Vec<PathBuf> {
     let names = |folder: &Path| {

@@ -62,6 +62,8 @@ async fn a_title_is_looked_up_before_it_is_taken_for_a_prompt() {
     assert_eq!(run.out, "three\n", "{run:?}");
     let texts: Vec<_> = world.last_request().into_iter().map(|(_, text)| text).collect();
     assert_eq!(texts, ["about apples", "one", "go on"], "{id}");
+    let run = world.run(&["sessions", "show", "about apples"]).await;
+    assert!(run.code == Some(0) && run.out.contains("go on"), "{run:?}");
     let run = world.run(&["--resume", "about cherries", "go on"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(run.err.contains("no session with the title `about cherries`"), "{run:?}");

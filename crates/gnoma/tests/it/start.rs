@@ -167,6 +167,15 @@ async fn a_home_that_cannot_be_used_is_named() {
     assert!(run.err.starts_with(&told) && run.err.contains("Set HOME"), "{run:?}");
 }
 
+#[tokio::test]
+async fn a_small_stack_is_enough() {
+    let mut shell = tokio::process::Command::new("sh");
+    let program = env!("CARGO_BIN_EXE_gnoma");
+    shell.args(["-c", "ulimit -s 256; exec \"$0\" --version"]).arg(program).env_clear();
+    let output = shell.output().await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
 /// A session that cannot be saved is answered all the same.
 #[tokio::test]
 async fn a_limit_on_the_size_of_files_does_not_end_the_program() {

@@ -389,6 +389,17 @@ async fn messages_of_steps_are_recorded_so_that_no_task_is_made_of_them() {
 }
 
 #[tokio::test]
+async fn no_command_for_a_key_runs_for_a_completion() {
+    let world = world([]);
+    let mark = world.project.path().join("ran");
+    let command = format!("touch '{}'; echo k", mark.display());
+    world.configure(&format!("[provider.key_commands]\ntest = \"{command}\"\n"));
+    let found = world.run(&["completions", "bash", "--", "task", "run", "re"]).await;
+    assert_eq!(found.out, "release\n", "{found:?}");
+    assert!(!mark.exists());
+}
+
+#[tokio::test]
 async fn bash_completes_names_of_tasks_and_values_of_choices() {
     let world = world([]);
     let hostile = "---\narguments:\n  how: choice(fast, $(touch bad), slow)\n---\nGo $how.\n";

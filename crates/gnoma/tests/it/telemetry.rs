@@ -184,17 +184,21 @@ async fn commands_are_told_the_span_of_their_call() {
         requests.iter().any(|it| it.json()["messages"].to_string().contains(&traceparent));
     assert!(is_told, "{traceparent}");
 
-    let collector = self::collector();
-    let world = World::new([says("hello")]);
-    world.configure(&otel(&collector, ""));
-    let remote = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    let run = finish(world.command(&["hi"]).env("TRACEPARENT", remote).spawn().unwrap()).await;
-    assert_eq!(run.code, Some(0), "{run:?}");
-    let spans = self::spans(&collector);
-    check_tree(&spans, Some("00f067aa0ba902b7"));
-    let turn = by_name(&spans, "invoke_agent gnoma");
-    assert_eq!(turn.trace, "4bf92f3577b34da6a3ce929d0e0e4736");
-    assert_eq!(turn.parent.as_deref(), Some("00f067aa0ba902b7"));
+    // Programs that drive `gnoma claude` give it their span in the same way.
+    for arguments in [&["hi"][..], &["claude", "-p", "hi"]] {
+        let collector = self::collector();
+        let world = World::new([says("hello")]);
+        world.configure(&otel(&collector, ""));
+        let remote = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let command = world.command(arguments).env("TRACEPARENT", remote).spawn();
+        let run = finish(command.unwrap()).await;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let spans = self::spans(&collector);
+        check_tree(&spans, Some("00f067aa0ba902b7"));
+        let turn = by_name(&spans, "invoke_agent gnoma");
+        assert_eq!(turn.trace, "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!(turn.parent.as_deref(), Some("00f067aa0ba902b7"));
+    }
 }
 
 #[tokio::test]

@@ -528,3 +528,43 @@ async fn where_nothing_can_be_tried_it_is_asked_and_doctor_says_why() {
         fs::remove_dir_all(world.project.path().with_file_name(beside)).ok();
     }
 }
+
+#[tokio::test]
+async fn build_that_somebody_else_has_renewed_is_seen_as_it_is() {
+    let run = |command: &str| calls("bash", &serde_json::json!({ "command": command }).to_string());
+    let look = run("cat target/out");
+    let world = World::new([run("make"), look.clone(), run("sh ./other.sh"), look, says("ok")]);
+    if !can_try(&world) {
+        return;
+    }
+    // It runs in the workspace, as a build of the person does.
+    world.configure("[[permission.rules]]\nrule = \"bash(sh ./other.sh)\"\naction = \"allow\"\n");
+    fs::create_dir(world.project.path().join("target")).unwrap();
+    for (name, text) in [
+        ("Makefile", "all:\n\techo built > target/out\n"),
+        (".gitignore", "target\n"),
+        ("target/out", "old\n"),
+        ("other.sh", "echo newer > target/out\n"),
+    ] {
+        world.write(name, text);
+    }
+    let ended = world.run(&["--permission", "auto", "go"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let requests = world.server.requests();
+    let told = |number: usize| {
+        let body = requests[number].json();
+        body["messages"][2 * number + 1]["content"].as_str().unwrap().to_owned()
+    };
+    assert!(told(2).starts_with("built"), "{}", told(2));
+    assert!(told(4).starts_with("newer"), "what is written in place is seen: {}", told(4));
+}
+
+#[tokio::test]
+async fn what_a_trial_leaves_in_the_background_is_ended_and_told() {
+    let world = running("sleep 300 >/dev/null 2>&1 &\necho started\n");
+    if !can_try(&world) {
+        return;
+    }
+    let text = said(&world, "auto").await;
+    assert!(text.contains("started") && text.contains("was ended with the trial"), "{text}");
+}

@@ -5,6 +5,7 @@ use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
 use gnoma_sandbox::{Strength, Support};
 
 use crate::{
+    git_layouts::with_gnoma,
     support::{World, calls, exists, says},
     terminal::Terminal,
 };
@@ -318,4 +319,60 @@ async fn folder_rename_that_only_a_layer_refuses_is_offered_even_if_the_command_
     assert!(seen.contains("renames a folder"), "{seen}");
     assert_eq!(world.read("lib2/a.txt"), "a\n", "{seen}");
     assert!(!exists(world.project.path(), "lib"));
+}
+
+#[tokio::test]
+async fn program_that_handles_a_missed_server_itself_is_asked_about() {
+    if !is_walled() {
+        return gnoma_testkit::skip_test("there is no whole sandbox");
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let script = format!(
+        "bash -c '(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo UP || echo DOWN'\n"
+    );
+    let (world, seen) = question_of(&script, "y\n").await;
+    assert!(seen.contains("outside the sandbox?"), "{seen}");
+    let told = world.server.requests()[1].json();
+    let told = told["messages"][3]["content"].as_str().unwrap().to_owned();
+    assert!(told.contains("UP"), "{told}");
+}
+
+#[tokio::test]
+async fn places_outside_that_only_running_shows_are_asked_about_and_never_said_to_be_absent() {
+    if !is_walled() || !gnoma_sandbox::reports_tried_files() {
+        return gnoma_testkit::skip_test(
+            "the sandbox does not report what a command tries to open",
+        );
+    }
+    let world = World::new([says("ok")]).among_files();
+    let app = world.project.path().join("app");
+    fs::create_dir(&app).unwrap();
+    fs::create_dir(world.project.path().join("other")).unwrap();
+    // A repository around it would belong to the workspace.
+    let made = std::process::Command::new("git").args(["init", "-q"]).current_dir(&app).status();
+    assert!(made.unwrap().success());
+    world.write("other/f", "far away\n");
+    world.write("app/list", "../other/f\n");
+    let mut commands = vec![
+        "cat \"$(dirname \"$PWD\")/other/f\" 2>/dev/null || echo missing",
+        "F=$(echo ../other/f); cat $F 2>/dev/null; true",
+        "xargs cat < list",
+        "while read f; do cat \"$f\"; done < list 2>/dev/null",
+        "read -r d < list; [ -f \"$d\" ] && cat \"$d\" || echo no",
+    ];
+    if has("python3") {
+        commands.push("python3 -c \"print(open('../other/f').read().strip())\"");
+    }
+    for (command, told) in commands.iter().zip(with_gnoma(&world, &app, "auto", &commands).await) {
+        assert!(told.contains("outside of what trial runs can open"), "{command}: {told}");
+        assert!(told.contains("/other`") && !told.contains("far away"), "{command}: {told}");
+    }
+    for (command, told) in commands.iter().zip(with_gnoma(&world, &app, "bypass", &commands).await)
+    {
+        assert_eq!(told, "far away", "{command}");
+    }
+    // Of the folders above, no list tells of names.
+    let told = with_gnoma(&world, &app, "auto", &["ls \"$(dirname \"$PWD\")\""]).await;
+    assert!(told[0].contains("Permission denied") && !told[0].contains("other\n"), "{told:?}");
 }

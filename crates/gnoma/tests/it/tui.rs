@@ -588,6 +588,19 @@ async fn a_setting_that_does_not_exist_is_not_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_list_of_settings_shows_what_was_just_saved() {
+    let world = World::new([]);
+    let person = Person::ready(&world, &[]);
+    person.types("/config set router.caps.day 5\r");
+    person.waits_for("Saved");
+    person.types("/config router.caps.day\r");
+    person.waits_for("the session began with no value");
+    person.types("\x1b");
+    person.waits_until("no list", |person| !person.sees().contains("began with"));
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tilde_in_the_path_of_an_export_is_the_home() {
     let world = World::new([says("An answer.")]);
     let person = Person::ready(&world, &[]);

@@ -48,8 +48,16 @@ async fn usage_equals_what_the_vendor_billed_in_every_grouping() {
     check_sums(&by_model["rows"][0]["sums"], &bill);
     assert_eq!(by_model["rows"][0]["name"], "test/m1");
     assert_eq!(by_model["total"]["turns"], SESSIONS);
+    let savings = &by_model["savings"];
+    assert!(savings["cache_micro_usd"].is_i64(), "{savings}");
+    assert_eq!(
+        (&savings["dearest_model"], &savings["checks_micro_usd"]),
+        (&Value::Null, &0.into())
+    );
     assert_eq!(by_model["caps"][0]["period"], "day");
-    for by in ["day", "week", "month", "project", "branch", "session", "elf", "provider", "task"] {
+    let single = ["day", "week", "month", "project", "branch", "elf", "provider", "task"];
+    let work = ["account", "agent", "skill", "mcp"];
+    for by in single.into_iter().chain(["session"]).chain(work) {
         let report = world.json(&["usage", "--since", "all", "--by", by, "--json"]).await;
         check_sums(&report["total"], &bill);
         let rows = report["rows"].as_array().unwrap();
@@ -158,11 +166,6 @@ async fn usage_says_what_it_cannot_do_and_leaves_sentences_alone() {
         tool.code == Some(2) && tool.err.contains("does not record for which tool"),
         "{tool:?}"
     );
-    let skill = world.run(&["usage", "--by", "skill"]).await;
-    assert!(
-        skill.code == Some(2) && skill.err.contains("does not record which skill"),
-        "{skill:?}"
-    );
     for time in ["yesterday", "-5d"] {
         let since = world.run(&["usage", "--since", time]).await;
         assert!(since.code == Some(2) && since.err.contains("24h, 7d"), "{since:?}");
@@ -224,6 +227,7 @@ async fn usage_by_tool_counts_calls_failures_and_denials_of_saved_sessions() {
             let all = report["tools"].as_array().unwrap();
             all.iter().find(|tool| tool["tool"] == name).unwrap_or_else(|| panic!("{report}"))
         };
+        assert_eq!(report["rules"], serde_json::json!([]), "nothing was approved");
         let reads = of("fs.read");
         assert_eq!((&reads["calls"], &reads["failed"]), (&2.into(), &1.into()), "{report}");
         assert!(reads["mean_ms"].is_u64() && reads["denied"] == 0, "{report}");

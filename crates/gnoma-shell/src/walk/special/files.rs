@@ -82,7 +82,9 @@ pub(super) fn analyse_copy(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> C
         if single_link {
             facts.add_at_places(Effect::Write, call.cwd.current_places());
         }
-        walker.apply_role(call, if single_link { Role::Read } else { role }, operand, &mut facts);
+        let target = link_target(call, operand).filter(|_| role == Role::Read);
+        let word = target.as_ref().unwrap_or(operand);
+        walker.apply_role(call, if single_link { Role::Read } else { role }, word, &mut facts);
         // With an option a copy may also replace what is there, or change its owner and mode.
         let sink = operand.known_text().filter(|text| *text != "-" && is_nowhere(text));
         if let Some(sink) = sink.filter(|_| role == Role::Write && !call.sorted.options.is_empty())
@@ -98,6 +100,30 @@ pub(super) fn analyse_copy(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> C
         facts.at_least(Risk::Low);
     }
     facts
+}
+
+/// The relative target of a symbolic link that `ln` makes, as it leads on from the folder of the link; `None` where it
+/// is as it is written.
+fn link_target(call: &ProgramCall<'_>, operand: &Field) -> Option<Field> {
+    let sorted = &call.sorted;
+    let keeps_text =
+        sorted.has_option(&["s", "symbolic"]) && !sorted.has_option(&["r", "relative"]);
+    let target = operand.known_text().filter(|text| !text.starts_with(['/', '~']))?;
+    if !call.title.ends_with("ln") || !keeps_text {
+        return None;
+    }
+    let given =
+        sorted.options.iter().find(|given| matches!(&*given.name, "t" | "target-directory"));
+    let folder = match given {
+        Some(given) => given.values.last()?.known_text()?,
+        None => {
+            let link = sorted.operands.last()?.known_text()?;
+            let is_folder =
+                link.ends_with('/') || matches!(link.rsplit('/').next(), Some("." | ".."));
+            if is_folder { link } else { link.rsplit_once('/')?.0 }
+        }
+    };
+    Some(Field::Known(format!("{folder}/{target}")))
 }
 
 /// `chmod`, `chown`, `chgrp`: a mode such as `-x` is no option.

@@ -5,7 +5,7 @@ use super::super::call::ProgramCall;
 use super::super::command_facts::CommandFacts;
 use super::super::listing;
 use crate::expand::Field;
-use crate::facts::{Effect, Risk};
+use crate::facts::{Effect, FilePlace, Risk};
 use crate::programs::Role;
 
 /// Tests and actions without a value that only look.
@@ -166,14 +166,14 @@ fn apply_action<'w>(
 ) -> &'w [Field] {
     match action {
         "-delete" => {
-            add_deletions(walker, call, places, facts);
+            add_deletions(walker, call, places, rest, facts);
             rest
         }
         "-exec" | "-execdir" | "-ok" | "-okdir" => {
             let end = rest.iter().position(|word| matches!(word.known_text(), Some(";" | "+")));
             let command = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
             let in_place = action.ends_with("dir");
-            let found = found_field(call, places, in_place);
+            let found = found_field(call, places, rest, in_place);
             run_on_found(walker, command, &found);
             end.and_then(|end| rest.get(end + 1..)).unwrap_or_default()
         }
@@ -202,33 +202,69 @@ fn add_deletions(
     walker: &mut Walker<'_>,
     call: &ProgramCall<'_>,
     places: &[Field],
+    rest: &[Field],
     facts: &mut CommandFacts,
 ) {
+    facts.at_least(Risk::High);
+    if let Some(found) = chosen_places(call, places, rest).filter(|it| listing::are_named(it)) {
+        return facts.add_at_places(Effect::Delete, found);
+    }
     for place in places {
         walker.apply_role(call, Role::Delete, place, facts);
     }
     if places.is_empty() {
         facts.add_at_places(Effect::Delete, call.cwd.current_places());
     }
-    facts.at_least(Risk::High);
+}
+
+/// Returns the places of the files that an action gets, if their names say all there is to know. `rest` are the words
+/// behind the action: `find` applies tests in their order, so only those before the action choose.
+fn chosen_places(
+    call: &ProgramCall<'_>,
+    starts: &[Field],
+    rest: &[Field],
+) -> Option<Vec<FilePlace>> {
+    let (_, is_exact) = listing::found_places(&call.cwd, starts, call.words)?;
+    let before = call.words.get(..call.words.len().checked_sub(rest.len() + 1)?)?;
+    let (_, tests) = split_expression(before, &mut CommandFacts::default());
+    let without_tests = before.get(..before.len().checked_sub(tests.len())?)?;
+    let choosing = if are_plain_tests(tests) { before } else { without_tests };
+    let (places, _) = listing::found_places(&call.cwd, starts, choosing)?;
+    is_exact.then_some(places)
+}
+
+/// Reports whether words of an expression are nothing but tests, and no value of one looks like a test of names.
+fn are_plain_tests(tests: &[Field]) -> bool {
+    let mut words = tests.iter().map(Field::known_text);
+    while let Some(word) = words.next() {
+        let Some(test) = word else { return false };
+        if FLAGS.contains(&test) {
+            continue;
+        }
+        let has_value = VALUED.contains(&test) || test.starts_with("-newer");
+        if !has_value || matches!(words.next().flatten(), None | Some("-name" | "-iname")) {
+            return false;
+        }
+    }
+    true
 }
 
 /// The names that are found, each one word.
-fn found_field(call: &ProgramCall<'_>, places: &[Field], in_place: bool) -> Field {
+fn found_field(call: &ProgramCall<'_>, places: &[Field], rest: &[Field], in_place: bool) -> Field {
     let start = match places {
         _ if in_place => "./",
         [] => "./",
         [place] => place.known_start(),
         _ => "",
     };
-    match listing::found_places(&call.cwd, places, call.words) {
-        Some((places, exact)) if !in_place && exact => Field::Listed {
+    match chosen_places(call, places, rest).filter(|_| !in_place) {
+        Some(places) => Field::Listed {
             written: "{}".to_owned(),
             start: start.to_owned(),
             places: places.into(),
             exact: true,
         },
-        Some(_) | None => Field::from_known_start("{}", start),
+        None => Field::from_known_start("{}", start),
     }
 }
 

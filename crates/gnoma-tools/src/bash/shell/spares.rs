@@ -36,7 +36,7 @@ impl Shell {
     ) -> Option<Process> {
         let shell = installed_shell(&self.program);
         let process = spare.run(&walls.encode_order(shell, ["-c", command], &cx.cwd, policy)?)?;
-        Some(process.with_sealed(policy.sealed.clone()))
+        Some(process.with_policy(policy))
     }
 
     pub(super) fn launcher_in_waiting(

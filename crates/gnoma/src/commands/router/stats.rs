@@ -10,7 +10,7 @@ use gnoma_core::{
     ledger::{Amount, Ledger as _, Total},
     sort,
 };
-use gnoma_router::{ArmEstimate, RouterState, TaskKind};
+use gnoma_router::{ArmEstimate, RouterState, TaskKind, Verifier};
 use serde_json::Value;
 
 use super::money::{MICRO, format_money};
@@ -29,7 +29,7 @@ use crate::{
 const SHOWN_DAYS: usize = 14;
 
 pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
-    let believed = read_believed(project);
+    let (believed, _) = read_quality(project);
     let totals = load_totals(project).await;
     let prices: Vec<(ModelRef, Price)> = routing::known_prices(project, &totals);
     let shadow = shadow_costs(&totals, &prices);
@@ -63,9 +63,12 @@ pub(in crate::commands) struct ArmBelief {
     pub(in crate::commands) standing: ArmEstimate,
 }
 
-/// Reads what was learned of every arm at every type of task of which it has done some.
-pub(in crate::commands) fn read_believed(project: &Project) -> Vec<ArmBelief> {
-    believed_standings(project, read_state(project))
+/// Reads what was learned of every arm at every type of task of which it has done some, and how far checks and reviewers
+/// can be trusted.
+pub(in crate::commands) fn read_quality(project: &Project) -> (Vec<ArmBelief>, Option<Verifier>) {
+    let state = read_state(project);
+    let verifier = state.as_ref().map(|state| state.verifier);
+    (believed_standings(project, state), verifier)
 }
 
 fn read_state(project: &Project) -> Option<RouterState> {

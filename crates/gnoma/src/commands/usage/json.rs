@@ -4,9 +4,9 @@
 
 use std::io;
 
-use gnoma_core::ledger::Window;
-use gnoma_host::usage::{CapForecast, Period, UsageRow, UsageSums};
-use gnoma_router::pool::Pool;
+use gnoma_core::{json_value::json, ledger::Window};
+use gnoma_host::usage::{CapForecast, Period, SavedRange, Savings, UsageRow, UsageSums};
+use gnoma_router::{Verifier, pool::Pool};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -34,6 +34,7 @@ pub(super) fn write_report(view: &UsageView<'_>, out: &mut dyn io::Write) -> io:
             left_out_calls: repriced.left_out_calls,
             same_tokenizer: repriced.is_same_model,
         }),
+        savings: JsonSavings::new(&report.savings),
         caps: report.caps.iter().map(JsonCap::new).collect(),
         damaged_rows: JsonDamage {
             count: report.damaged.count,
@@ -47,6 +48,9 @@ pub(super) fn write_report(view: &UsageView<'_>, out: &mut dyn io::Write) -> io:
             .quality
             .as_ref()
             .map(|believed| believed.iter().map(ArmBelief::to_json).collect()),
+        reviewers: view.verifier.map(|Verifier { right, wrong }| {
+            json!({ "right_passed": right.0 / right.1, "wrong_passed": wrong.0 / wrong.1 })
+        }),
         currency: view
             .currency
             .as_ref()
@@ -66,12 +70,15 @@ struct JsonReport<'r> {
     rows: JsonRows<'r>,
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     repriced: Option<JsonRepriced>,
+    savings: JsonSavings,
     caps: Vec<JsonCap>,
     damaged_rows: JsonDamage,
     exceeded_sums: u64,
     future_calls: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     quality: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reviewers: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     currency: Option<JsonCurrency<'r>>,
 }
@@ -89,6 +96,30 @@ struct JsonRepriced {
     most_micro_usd: u64,
     left_out_calls: u64,
     same_tokenizer: bool,
+}
+
+#[derive(Serialize)]
+struct JsonSavings {
+    cache_micro_usd: i64,
+    dearest_model: Option<String>,
+    routing_micro_usd: Option<[i64; 2]>,
+    elfs_micro_usd: Option<[i64; 2]>,
+    checks_micro_usd: u64,
+}
+
+impl JsonSavings {
+    fn new(savings: &Savings) -> Self {
+        let dearest_model = savings.dearest.as_ref().map(ToString::to_string);
+        let range =
+            |range: SavedRange| dearest_model.is_some().then_some([range.least, range.most]);
+        Self {
+            cache_micro_usd: savings.cache,
+            routing_micro_usd: range(savings.routing),
+            elfs_micro_usd: range(savings.elfs),
+            checks_micro_usd: savings.checks,
+            dearest_model,
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -1,5 +1,6 @@
 //! `gnoma usage`: what models cost, for people, programs and spreadsheets.
 
+mod calendar;
 mod csv;
 mod forget;
 mod html;
@@ -24,7 +25,7 @@ use gnoma_host::{
 use self::view::{Currency, UsageView};
 use super::{
     common::{open_project, print_raw_data, print_stored_text, refuse_closed_stdout},
-    router::stats::read_believed,
+    router::stats::read_quality,
 };
 use crate::{
     args::{TurnArgs, UsageArgs, UsageBy, UsageSub},
@@ -52,7 +53,9 @@ pub(super) async fn run(
     let mut view = UsageView::new(&query, &report, project.now_ms());
     view.currency = Currency::from_project(&project);
     if query.by == [Dimension::Model] {
-        view.quality = Some(read_believed(&project));
+        let (believed, verifier) = read_quality(&project);
+        view.quality = Some(believed);
+        view.verifier = verifier;
     }
     if wanted.json {
         return print_json(&view);
@@ -64,7 +67,9 @@ pub(super) async fn run(
         return write_page(&mut view, &around.cwd.join(file));
     }
     let stdout = io::stdout();
-    let columns = stdout.is_terminal().then(|| Size::of_terminal(&stdout).columns);
+    // A screen reader would read bars and the calendar character by character.
+    let has_drawings = stdout.is_terminal() && around.var("ACCESSIBLE").is_none();
+    let columns = has_drawings.then(|| Size::of_terminal(&stdout).columns);
     print_stored_text(&table::render(&view, columns))
 }
 

@@ -3,7 +3,7 @@
 use gnoma_core::ledger::Window;
 use gnoma_host::{
     clock,
-    usage::{CapForecast, RepricedUsage},
+    usage::{CapForecast, RepricedUsage, SavedRange, Savings},
 };
 use gnoma_router::pool::Pool;
 
@@ -26,6 +26,7 @@ pub(super) fn note_sentences(view: &UsageView<'_>) -> Vec<String> {
     let amount = |micro_usd| view.format_money(micro_usd, true);
     let repriced = report.repriced.iter();
     notes.extend(repriced.map(|repriced| describe_repriced(repriced, total.cost(), &amount)));
+    notes.extend(describe_savings(&report.savings, &amount));
     let time = |at_ms| clock::time_near(at_ms, view.now_ms);
     let is_partial = total.unpriced_calls() > 0;
     notes.extend(report.caps.iter().map(|cap| describe_cap(cap, is_partial, &time, &amount)));
@@ -92,6 +93,43 @@ fn describe_repriced(
         format!("; {} without a known price left out", count_calls(*left_out_calls))
     };
     format!("as {arm}: {range} instead of {cost}, at today's price{left_out}{tokenizer}")
+}
+
+/// Writes a sentence for each of caches, routing and checks that saved or cost something.
+fn describe_savings(savings: &Savings, usd: &dyn Fn(u64) -> String) -> Vec<String> {
+    let Savings { cache, dearest, routing, elfs, checks } = savings;
+    let mut notes = Vec::new();
+    if *cache != 0 {
+        let saved = describe_saved(SavedRange { least: *cache, most: *cache }, usd);
+        notes.push(format!("caches of providers {saved}, at today's prices"));
+    }
+    if let Some(dearest) = dearest {
+        let saved = describe_saved(*routing, usd);
+        let elfs = match *elfs {
+            SavedRange { least: 0, most: 0 } => String::new(),
+            elfs => format!(" (of it, elfs {})", describe_saved(elfs, usd)),
+        };
+        notes.push(format!(
+            "routing {saved}{elfs} compared with {dearest} for everything, depending on its cache and its tokenizer, \
+             which may count a third more or fewer"
+        ));
+    }
+    if *checks > 0 {
+        notes.push(format!("reviews of work by models cost {}", usd(*checks)));
+    }
+    notes
+}
+
+/// `saved $1.20 to $3.40`.
+fn describe_saved(SavedRange { least, most }: SavedRange, usd: &dyn Fn(u64) -> String) -> String {
+    let [low, high] = [least, most].map(|amount| usd(amount.unsigned_abs()));
+    match (least >= 0, most >= 0) {
+        (true, _) if least == most => format!("saved {low}"),
+        (true, _) => format!("saved {low} to {high}"),
+        (false, true) => format!("saved up to {high} or cost up to {low} more"),
+        (false, false) if least == most => format!("cost {low} more"),
+        (false, false) => format!("cost {high} to {low} more"),
+    }
 }
 
 /// `2 calls are dated in the future and left out; …`.
@@ -194,6 +232,27 @@ mod tests {
             describe_repriced(&partial, Some(300), &usd),
             "as p/m: $3.40 instead of $0.0003, at today's price; 3 calls without a known price left out"
         );
+    }
+
+    #[test]
+    fn savings_say_what_they_are_compared_with() {
+        let savings = Savings {
+            cache: -40_000,
+            dearest: Some(gnoma_core::ModelRef { provider: "p".into(), model: "m".into() }),
+            routing: SavedRange { least: -1_000_000, most: 2_500_000 },
+            elfs: SavedRange { least: 1_000_000, most: 2_000_000 },
+            checks: 30_000,
+        };
+        assert_eq!(
+            describe_savings(&savings, &usd),
+            [
+                "caches of providers cost $0.0400 more, at today's prices",
+                "routing saved up to $2.50 or cost up to $1.00 more (of it, elfs saved $1.00 to $2.00) compared with p/m \
+                 for everything, depending on its cache and its tokenizer, which may count a third more or fewer",
+                "reviews of work by models cost $0.0300",
+            ]
+        );
+        assert_eq!(describe_savings(&Savings::default(), &usd), [""; 0]);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! and numbers are exact. Pure.
 
 use gnoma_host::usage::UsageSums;
+use gnoma_router::Verifier;
 
 use super::{
-    notes,
+    calendar, notes,
     view::{UsageView, short_count},
 };
 use crate::{commands::router::stats::ArmBelief, screen, table as plain_table};
@@ -18,6 +19,8 @@ const GAP: &str = "  ";
 /// Names at a terminal are cut to this before a column is left out.
 const MIN_NAME: usize = 14;
 const MIN_BAR: usize = 6;
+/// The width of the calendar with its explanation.
+const CALENDAR_COLUMNS: usize = 80;
 const MAX_BAR: usize = 24;
 /// A row in another one begins so much further right.
 const INDENT: &str = "  ";
@@ -188,12 +191,17 @@ pub(super) fn render(view: &UsageView<'_>, columns: Option<usize>) -> String {
         }
     };
     let gap = if notes.is_empty() { "" } else { "\n" };
-    let quality = render_quality(view.quality.as_deref().unwrap_or_default());
-    format!("{}\n\n{lines}{quality}{gap}{notes}", view.title())
+    let believed = view.quality.as_deref().unwrap_or_default();
+    let quality = render_quality(believed, view.verifier);
+    let calendar = match columns {
+        Some(columns) if columns >= CALENDAR_COLUMNS => calendar::render(view),
+        Some(_) | None => String::new(),
+    };
+    format!("{}\n\n{lines}{calendar}{quality}{gap}{notes}", view.title())
 }
 
-/// Renders how well models do kinds of tasks, as a table of its own.
-fn render_quality(believed: &[ArmBelief]) -> String {
+/// Renders how well models do kinds of tasks, as a table of its own, and how well their work is reviewed.
+fn render_quality(believed: &[ArmBelief], verifier: Option<Verifier>) -> String {
     let percent = |part: f64| format!("{:.0}%", part * 100.0);
     let rows = believed.iter().map(|ArmBelief { arm, kind, standing }| {
         let [least, most] = standing.quality_range;
@@ -203,10 +211,15 @@ fn render_quality(believed: &[ArmBelief]) -> String {
     });
     let lines = plain_table::render_table(["tasks", "type", "right", "with 95 %", "model"], rows);
     if lines.is_empty() {
-        lines
-    } else {
-        format!("\nTasks done right, as the router has learned:\n{lines}")
+        return lines;
     }
+    let reviews = verifier.map_or_else(String::new, |Verifier { right, wrong }| {
+        let [right, wrong] = [right, wrong].map(|(passed, all)| percent(passed / all));
+        format!(
+            "checks and reviewers passed {right} of the right work and {wrong} of the wrong work\n"
+        )
+    });
+    format!("\nTasks done right, as the router has learned:\n{lines}{reviews}")
 }
 
 /// The columns that fit, with a name and a bar, into so many.

@@ -1,10 +1,10 @@
-//! `gnoma usage --by tool`: how tools were used in the project's saved sessions.
+//! `gnoma usage --by tool`: how tools were used in the project's saved sessions, and which rules would answer questions.
 
 use anyhow::Result;
 use gnoma_core::{duration, json_value::json};
 use gnoma_host::{
     Project,
-    usage::{ToolUse, UsageStart, read_tool_uses},
+    usage::{RuleOffer, ToolUsage, ToolUse, UsageStart, read_tool_usage},
 };
 use serde_json::Value;
 
@@ -14,17 +14,31 @@ use crate::{
     table,
 };
 
+/// The text above rules that would answer questions.
+const OFFERS: &str = "\nQuestions that you approved each time, and the rules that would answer them. To use one, put it \
+                      under `[[permission.rules]]` with `action = \"allow\"`:\n\n";
+
 pub(super) async fn run(project: &Project, since: UsageStart, is_json: bool) -> Result<Exit> {
-    let uses = read_tool_uses(project, since).await?;
+    let ToolUsage { tools, offers } = read_tool_usage(project, since).await?;
     if is_json {
-        let tools = uses.iter().map(describe);
-        return print_json(&json!({ "tools": Value::Array(tools.collect()) }));
+        let rules = offers
+            .iter()
+            .map(|RuleOffer { rule, approved }| json!({ "rule": rule, "approved": approved }));
+        let rules = Value::Array(rules.collect());
+        let tools = Value::Array(tools.iter().map(describe).collect());
+        return print_json(&json!({ "tools": tools, "rules": rules }));
     }
-    if uses.is_empty() {
+    if tools.is_empty() {
         return print_stored_text("no tool calls in the saved sessions of this project\n");
     }
     let heads = ["calls", "failed", "asked", "approved", "denied", "tried", "kept", "time", "tool"];
-    print_stored_text(&table::render_table(heads, uses.iter().map(tool_row)))
+    let mut text = table::render_table(heads, tools.iter().map(tool_row));
+    if !offers.is_empty() {
+        text.push_str(OFFERS);
+        let row = |offer: &RuleOffer| [offer.approved.to_string(), offer.rule.clone()];
+        text.push_str(&table::render_table(["approved", "rule"], offers.iter().map(row)));
+    }
+    print_stored_text(&text)
 }
 
 fn describe(tool: &ToolUse) -> Value {

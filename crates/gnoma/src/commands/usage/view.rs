@@ -4,6 +4,7 @@ use gnoma_host::{
     Project,
     usage::{UsageQuery, UsageReport, UsageRow, UsageStart, UsageSums},
 };
+use gnoma_router::Verifier;
 
 use crate::commands::router::{
     money::{MICRO, format_money},
@@ -23,6 +24,8 @@ pub(super) struct UsageView<'r> {
     pub(super) currency: Option<Currency>,
     /// The quality of models by kind of task, if it was asked for.
     pub(super) quality: Option<Vec<ArmBelief>>,
+    /// How far checks and reviewers can be trusted, if it was asked for and anything was learned.
+    pub(super) verifier: Option<Verifier>,
 }
 
 /// A currency with its rate.
@@ -79,7 +82,7 @@ impl FlatRow<'_> {
 
 impl<'r> UsageView<'r> {
     pub(super) fn new(query: &'r UsageQuery, report: &'r UsageReport, now_ms: i64) -> Self {
-        Self { query, report, now_ms, currency: None, quality: None }
+        Self { query, report, now_ms, currency: None, quality: None, verifier: None }
     }
 }
 

@@ -54,6 +54,7 @@ async fn task_that_fails_three_times_at_the_same_step_says_so() {
         world.run(&["task", "run", "t"]).await;
     }
     let history = world.run(&["task", "history", "t"]).await;
-    let told = "The last 3 runs of t failed at step 1 (Look). `gnoma task repair t` proposes";
+    let told = "The last 3 runs of t failed at step 1 (Look). `gnoma task edit t` opens it.";
     assert!(history.out.contains(told), "{history:?}");
+    assert!(history.out.contains("`gnoma task repair t` proposes in its place"), "{history:?}");
 }

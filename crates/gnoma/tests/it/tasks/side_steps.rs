@@ -114,12 +114,24 @@ async fn step_is_asked_of_the_model_that_has_its_role() {
     assert_eq!(asked, ["\"tiny\"", "\"m1\""]);
 }
 
+fn refuses() -> Reply {
+    let script = Script::text(["No."]).with_stop(StopReason::ContentFilter);
+    Wire::OpenAi.stream_reply(&script)
+}
+
+#[tokio::test]
+async fn prompts_side_by_side_that_models_refuse_are_not_done() {
+    let world = World::new([refuses(), refuses()]);
+    let text = "## A {parallel}\nLook at a.\n## B {parallel}\nLook at b.\n";
+    world.put_home(".config/gnoma/tasks/t.md", text);
+    let ran = run(&world, &["task", "run", "t"]).await;
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("the model refused"), "{ran:?}");
+    assert_eq!(states(&world), ["failed", "failed"]);
+}
+
 #[tokio::test]
 async fn prompt_that_fails_is_split_into_what_ran_when_it_went_well() {
-    let refuses = || {
-        let script = Script::text(["No."]).with_stop(StopReason::ContentFilter);
-        Wire::OpenAi.stream_reply(&script)
-    };
     let made = calls("bash", r#"{"command":"echo v > made.txt"}"#);
     let world = World::new([made, says("made"), refuses(), refuses(), refuses()]);
     world.put_home(".config/gnoma/tasks/t.md", "## Make it\nMake the file.\n");

@@ -117,5 +117,12 @@ async fn setting_turns_offers_off() {
     // What is asked for is answered, and leaves nothing.
     assert!(world.run(&["task", "suggestions"]).await.out.contains("3 times"));
     let folder = world.home.path().join(".local/state/gnoma/suggestions");
-    assert!(std::fs::read_dir(folder).map_or(0, Iterator::count) == 0);
+    assert!(std::fs::read_dir(&folder).map_or(0, Iterator::count) == 0);
+    world.put_home(".config/gnoma/tasks/t.md", "## One\n```sh\ncat missing.txt\n```\n");
+    for _ in 0..3 {
+        world.run(&["--permission", "bypass", "task", "run", "t"]).await;
+    }
+    let repair = world.run(&["task", "repair", "t"]).await;
+    assert!(repair.err.contains("step 1 (One) of t"), "{repair:?}");
+    assert!(std::fs::read_dir(&folder).map_or(0, Iterator::count) == 0);
 }

@@ -2,7 +2,7 @@
 
 use gnoma_core::ledger::Amount;
 use gnoma_host::usage::{
-    CallDetails, Dimension, Period, UsageQuery, UsageReport, UsageRow, UsageStart,
+    CallDetails, Dimension, Period, Savings, UsageQuery, UsageReport, UsageRow, UsageStart,
 };
 use gnoma_store::DamagedCalls;
 
@@ -68,6 +68,7 @@ fn nested() -> (UsageQuery, UsageReport) {
     ];
     let report = UsageReport {
         repriced: None,
+        savings: Savings::default(),
         begin_ms: Some(1),
         zone: None,
         total: UsageSums { unpriced: requests(3), ..sums(33, 3_000_123) },
@@ -238,4 +239,45 @@ fn bars_are_as_long_as_their_part() {
     assert_eq!(draw_bar(0.001, 10), "▏");
     assert_eq!(draw_bar(0.5, 10), "█████");
     assert_eq!(draw_bar(1.0, 10), "██████████");
+}
+
+#[test]
+fn days_of_several_weeks_are_a_calendar_at_a_terminal() {
+    let (_, report) = nested();
+    let query = UsageQuery {
+        repriced_as: None,
+        since: UsageStart::Days(30),
+        by: vec![Dimension::Period(Period::Day)],
+    };
+    let costs = [("2026-11-12", 4), ("2026-11-15", 1), ("2026-11-16", 2), ("2026-11-24", 3)];
+    let day = |(name, micro_usd)| row(query.by[0], Some(name), sums(1, micro_usd), Vec::new());
+    let rows = costs.map(day).to_vec();
+    let report = UsageReport { total: sums(4, 10), rows, ..report };
+    let view = UsageView::new(&query, &report, 1_795_867_200_000);
+    let text = render(&view, Some(80));
+    let expected = "            Mo Tu We Th Fr Sa Su\n\
+                    2026-11-09            #  .  .  -\n\
+                    2026-11-16   =  .  .  .  .  .  .\n\
+                    2026-11-23   .  +\n\
+                    parts of the dearest day";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    for columns in [None, Some(79)] {
+        assert!(!render(&view, columns).contains("Mo Tu"), "{columns:?}");
+    }
+    let few = UsageReport { rows: report.rows[2..3].to_vec(), ..report.clone() };
+    assert!(!render(&UsageView::new(&query, &few, 0), Some(80)).contains("Mo Tu"));
+}
+
+#[test]
+fn quality_of_reviews_is_under_that_of_models() {
+    let standing =
+        gnoma_router::ArmEstimate { quality: 0.8, quality_range: [0.6, 0.9], cost: 0.1, tasks: 12 };
+    let arm = gnoma_core::ModelRef { provider: "p".into(), model: "m".into() };
+    let believed = [ArmBelief { arm, kind: gnoma_router::TaskKind::new("debug"), standing }];
+    let verifier = Verifier { right: (9.0, 10.0), wrong: (1.0, 4.0) };
+    let text = render_quality(&believed, Some(verifier));
+    let sentence = "checks and reviewers passed 90% of the right work and 25% of the wrong work\n";
+    assert!(text.contains("60% to 90%") && text.ends_with(sentence), "{text}");
+    assert_eq!(render_quality(&[], Some(verifier)), "");
 }

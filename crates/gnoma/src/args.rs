@@ -203,6 +203,16 @@ pub(crate) enum OutputFormat {
     StreamJson,
 }
 
+impl From<OutputFormat> for gnoma_front::OutputFormat {
+    fn from(format: OutputFormat) -> Self {
+        match format {
+            OutputFormat::Text => Self::Text,
+            OutputFormat::Json => Self::Json,
+            OutputFormat::StreamJson => Self::StreamJson,
+        }
+    }
+}
+
 /// Commands other than a prompt.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum GnomaSubcommand {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::{control::ControlChannel, ids::random_uuid, names, rules};
+use super::{control::ControlChannel, error::DriverError, ids::random_uuid, names, rules};
 
 /// The name of the tool that starts a sub-agent.
 pub(super) const TOOL: &str = "agent";
@@ -231,16 +231,19 @@ impl AgentTool {
     }
 
     /// The agent that a call means.
-    fn resolve_agent(&self, task: &AgentTask) -> Result<Agent, String> {
+    fn resolve_agent(&self, task: &AgentTask) -> Result<Agent, DriverError> {
         let all = self.agents.all_agents();
         let wanted = task.subagent_type.as_deref().unwrap_or(GENERAL);
         let known = || all.iter().map(|agent| agent.name.clone()).collect::<Vec<_>>().join(", ");
         let found = all.iter().find(|agent| agent.name == wanted).cloned();
-        let found = found
-            .ok_or_else(|| format!("there is no agent `{wanted}`; choose one of: {}", known()))?;
+        let name = || wanted.to_owned();
+        let found =
+            found.ok_or_else(|| DriverError::UnknownAgent { name: name(), known: known() })?;
         // With its parent's mode it could do more than it was meant to.
         match found.mode.as_deref().filter(|mode| names::parse_mode(mode).is_none()) {
-            Some(mode) => Err(format!("the agent `{wanted}` has the unknown mode `{mode}`")),
+            Some(mode) => {
+                Err(DriverError::UnknownAgentMode { name: name(), mode: mode.to_owned() })
+            }
             None => Ok(found),
         }
     }
@@ -252,14 +255,13 @@ impl Tool for AgentTool {
     }
 
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
-        let task =
-            call.arguments.read::<AgentTask>().map_err(|error| format!("arguments: {error}"));
+        let task = call.arguments.read::<AgentTask>().map_err(DriverError::InvalidArguments);
         let meant = task.and_then(|task| Ok((self.resolve_agent(&task)?, task)));
         let (agents, control) = (self.agents.clone(), self.control.clone());
         let session = self.session.clone();
         Box::pin(async move {
             match meant {
-                Err(why) => ToolOutcome::failure_text(why),
+                Err(why) => ToolOutcome::failure_text(why.to_string()),
                 Ok((agent, task)) => {
                     let told =
                         TaskNotifier { control, session, call: call.id.clone(), id: random_uuid() };

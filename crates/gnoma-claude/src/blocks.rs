@@ -8,6 +8,8 @@ use gnoma_core::{
 use gnoma_extend::claude::{their_input, their_name};
 use serde_json::Value;
 
+use super::error::DriverError;
+
 /// A block of a message; `None` for what only its provider can read.
 pub(super) fn block_to_json(content: &Content) -> Option<Value> {
     Some(match content {
@@ -57,22 +59,29 @@ fn image_source_json(Image { mime, base64 }: &Image) -> Value {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn parse_message_content(message: &Value) -> Result<Vec<Content>, String> {
-    let content = message.pointer("/message/content").ok_or("the message has no content")?;
+pub(super) fn parse_message_content(message: &Value) -> Result<Vec<Content>, DriverError> {
+    let content = message.pointer("/message/content");
+    let content = content.ok_or(DriverError::InvalidMessage("the message has no content"))?;
     let blocks = match content {
         Value::String(text) => vec![Content::from_text(text.as_str())],
-        Value::Array(blocks) => blocks.iter().map(said_block).collect::<Result<_, _>>()?,
-        _ => return Err("the content of the message is neither a text nor a list".to_owned()),
+        Value::Array(blocks) => blocks.iter().map(parse_block).collect::<Result<_, _>>()?,
+        _ => {
+            let why = "the content of the message is neither a text nor a list";
+            return Err(DriverError::InvalidMessage(why));
+        }
     };
     let is_something = |content: &Content| match content {
         Content::Text(text) => !gnoma_core::names::is_blank(&text.text),
         _ => true,
     };
     let blocks: Vec<_> = blocks.into_iter().filter(is_something).collect();
-    if blocks.is_empty() { Err("the message is empty".to_owned()) } else { Ok(blocks) }
+    match blocks.is_empty() {
+        true => Err(DriverError::InvalidMessage("the message is empty")),
+        false => Ok(blocks),
+    }
 }
 
-fn said_block(block: &Value) -> Result<Content, String> {
+fn parse_block(block: &Value) -> Result<Content, DriverError> {
     let text = |path: &str| block.pointer(path).and_then(Value::as_str);
     match text("/type") {
         Some("text") => Ok(Content::from_text(text("/text").unwrap_or_default())),
@@ -80,10 +89,12 @@ fn said_block(block: &Value) -> Result<Content, String> {
             (Some(mime), Some(data)) => {
                 Ok(Content::Image(Image { mime: mime.to_owned(), base64: data.into() }))
             }
-            _ => Err("an image must come as base64 with its media type".to_owned()),
+            _ => {
+                Err(DriverError::InvalidMessage("an image must come as base64 with its media type"))
+            }
         },
-        Some(other) => Err(format!("a message cannot hold a block of the type `{other}`")),
-        None => Err("a block of the message has no type".to_owned()),
+        Some(other) => Err(DriverError::UnknownBlock { kind: other.to_owned() }),
+        None => Err(DriverError::InvalidMessage("a block of the message has no type")),
     }
 }
 
@@ -121,7 +132,7 @@ mod tests {
     fn what_the_program_says_is_text_and_images() {
         let says =
             |content: Value| parse_message_content(&json!({"message": {"content": content}}));
-        assert_eq!(says(json!("hi")), Ok(vec![Content::from_text("hi")]));
+        assert_eq!(says(json!("hi")).unwrap(), [Content::from_text("hi")]);
         let image = json!({"type": "image", "source":
             {"type": "base64", "media_type": "image/png", "data": "AA=="}});
         assert_eq!(says(json!([{"type": "text", "text": "x"}, image])).unwrap().len(), 2);

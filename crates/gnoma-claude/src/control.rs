@@ -12,7 +12,7 @@ use gnoma_core::{json_value::json, tool::BoxFuture};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use super::ids::random_uuid;
+use super::{error::DriverError, ids::random_uuid};
 
 /// Messages that may wait to be written; then whoever says one waits.
 const MAX_WAITING: usize = 256;
@@ -29,7 +29,7 @@ pub(super) struct OutgoingMessage {
 }
 
 /// The sender that passes the answer to the task that waits for it.
-type Waiter = oneshot::Sender<Result<Value, String>>;
+type Waiter = oneshot::Sender<Result<Value, DriverError>>;
 
 /// The way to the program. Clones are the same.
 #[derive(Clone)]
@@ -62,21 +62,24 @@ impl ControlChannel {
     }
 
     /// Asks the program. Dropping the future takes the question back.
-    pub(super) fn send_request(&self, request: Value) -> BoxFuture<'static, Result<Value, String>> {
+    pub(super) fn send_request(
+        &self,
+        request: Value,
+    ) -> BoxFuture<'static, Result<Value, DriverError>> {
         let this = self.clone();
         Box::pin(async move { this.await_response(request).await })
     }
 
-    async fn await_response(&self, request: Value) -> Result<Value, String> {
+    async fn await_response(&self, request: Value) -> Result<Value, DriverError> {
         if self.0.has_left.load(Ordering::Relaxed) {
-            return Err("the program has left".to_owned());
+            return Err(DriverError::ProgramLeft);
         }
         let id = random_uuid();
         let (answer, answered) = oneshot::channel();
         {
             let mut open = self.open();
             if open.len() >= MAX_OPEN {
-                return Err(format!("more than {MAX_OPEN} questions are open"));
+                return Err(DriverError::TooManyQuestions { max: MAX_OPEN });
             }
             open.insert(id.clone(), answer);
         }
@@ -84,10 +87,10 @@ impl ControlChannel {
         let after_call = request.get("tool_use_id").and_then(Value::as_str).map(str::to_owned);
         let message = json!({"type": "control_request", "request_id": id, "request": request});
         let sent = self.0.out.send(OutgoingMessage { message, after_call }).await;
-        sent.map_err(|_| "the program has left".to_owned())?;
+        sent.map_err(|_| DriverError::ProgramLeft)?;
         let answer = answered.await;
         question.id = None;
-        answer.unwrap_or_else(|_| Err("the program has left".to_owned()))
+        answer.unwrap_or(Err(DriverError::ProgramLeft))
     }
 
     /// The program has answered.
@@ -98,7 +101,10 @@ impl ControlChannel {
         let Some(asked) = asked else { return };
         let answer = match text("subtype") {
             Some("success") => Ok(response.get("response").cloned().unwrap_or_default()),
-            _ => Err(text("error").unwrap_or("no reason was given").to_owned()),
+            _ => {
+                let why = text("error").unwrap_or("no reason was given");
+                Err(DriverError::ProgramFailed(why.to_owned()))
+            }
         };
         let _nobody_waits = asked.send(answer);
     }
@@ -149,7 +155,7 @@ mod tests {
         control.on_response(
             &json!({"response": {"subtype": "success", "request_id": id, "response": {"a": 1}}}),
         );
-        assert_eq!(asked.join_next().await.unwrap().unwrap(), Ok(json!({"a": 1})));
+        assert_eq!(asked.join_next().await.unwrap().unwrap().unwrap(), json!({"a": 1}));
     }
 
     #[tokio::test]

@@ -14,6 +14,7 @@ use gnoma_host::driven::{DrivenSession, Driver};
 use super::{
     agents::{AgentTool, Agents, TOOL},
     control::ControlChannel,
+    error::DriverError,
     flags::ToolFlags,
     mcp::SdkServer,
     permission::Permission,
@@ -68,13 +69,14 @@ impl Program {
 /// The rules of lists such as `Bash(git add:*)`, and what comes to nothing of them, a sentence each.
 ///
 /// # Errors
-/// Something that is to be denied cannot be; a sentence.
-pub(super) fn rules_from_flags(tools: &ToolFlags) -> Result<(Vec<Rule>, Vec<String>), String> {
+/// Something that is to be denied cannot be.
+pub(super) fn rules_from_flags(tools: &ToolFlags) -> Result<(Vec<Rule>, Vec<String>), DriverError> {
     let (mut all, mut faults) = (Vec::new(), Vec::new());
     for written in &tools.disallowed {
         let read = rules::parse_rules(RuleAction::Deny, written, Origin::Flag);
-        all.extend(read.map_err(|why| {
-            format!("`--disallowedTools {written}` cannot be enforced: {why}; nothing was started")
+        all.extend(read.map_err(|error| DriverError::UnenforcedDenial {
+            written: written.clone(),
+            source: Box::new(error),
         })?);
     }
     for written in &tools.allowed {

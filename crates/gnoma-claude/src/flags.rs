@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::error::DriverError;
+
 /// The options that a program passes on the command line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Flags {
@@ -152,7 +154,9 @@ impl Flags {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn parse_words(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
+    pub(super) fn parse_words(
+        words: impl IntoIterator<Item = String>,
+    ) -> Result<Self, DriverError> {
         let mut flags = Self::default();
         let mut words = words.into_iter().peekable();
         while let Some(word) = words.next() {
@@ -164,10 +168,7 @@ impl Flags {
                 flags.words.push(word);
                 continue;
             }
-            let (name, mut value) = match word.split_once('=') {
-                Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
-                None => (word, None),
-            };
+            let (name, mut value) = split_flag(word);
             // `--switch=false` does not switch on.
             if value.as_deref() == Some("false") && Self::default().set_switch(&name) {
                 continue;
@@ -176,7 +177,8 @@ impl Flags {
                 match value.as_deref() {
                     None | Some("" | "true") => continue,
                     Some(other) => {
-                        return Err(format!("`{name}` takes no value such as `{other}`"));
+                        let value = other.to_owned();
+                        return Err(DriverError::UnexpectedValue { flag: name, value });
                     }
                 }
             }
@@ -186,7 +188,7 @@ impl Flags {
                 let is_alone = next_is_flag && !VALUED.contains(&name.as_str());
                 value = if is_alone { Some(String::new()) } else { words.next() };
             }
-            let value = value.ok_or_else(|| format!("`{name}` needs a value"))?;
+            let value = value.ok_or_else(|| DriverError::MissingValue { flag: name.clone() })?;
             flags.set_option(&name, value)?;
             // What is left of a list would be taken for the prompt, and a tool would not be denied.
             while lists && let Some(more) = words.next_if(|word| !word.starts_with('-')) {
@@ -223,16 +225,16 @@ impl Flags {
         true
     }
 
-    fn set_option(&mut self, name: &str, value: String) -> Result<(), String> {
+    fn set_option(&mut self, name: &str, value: String) -> Result<(), DriverError> {
         let Self { session, tools, .. } = self;
         match name {
             "--output-format" => self.output = parse_output_form(&value)?,
             "--input-format" => self.streams_in = parse_output_form(&value)? == OutputForm::Stream,
             "--model" => session.model = Some(value),
             "--system-prompt" => session.system = Some(value),
-            "--system-prompt-file" => session.system = Some(text_of(name, &value)?),
+            "--system-prompt-file" => session.system = Some(read_named_file(name, &value)?),
             "--append-system-prompt" => session.append = Some(value),
-            "--append-system-prompt-file" => session.append = Some(text_of(name, &value)?),
+            "--append-system-prompt-file" => session.append = Some(read_named_file(name, &value)?),
             "--permission-mode" => session.mode = Some(value),
             "--permission-prompt-tool" if value == "stdio" => tools.asks = true,
             "--permission-prompt-tool" => self.unheard.push(format!(
@@ -246,11 +248,7 @@ impl Flags {
             "--tools" if value == "default" => tools.base = None,
             "--tools" => tools.base = Some(split_list(&value)),
             "--max-turns" => session.max_turns = Some(parse_positive(name, &value)?),
-            "--max-budget-usd" => {
-                let usd = value.parse::<f64>().ok().filter(|usd| usd.is_finite() && *usd > 0.0);
-                let wrong = || format!("`{name}` needs an amount above 0, not `{value}`");
-                session.max_usd = Some(usd.ok_or_else(wrong)?);
-            }
+            "--max-budget-usd" => session.max_usd = Some(parse_amount(name, &value)?),
             "--resume" | "-r" if value.is_empty() => session.continues = true,
             "--resume" | "-r" => session.resume = Some(value),
             "--session-id" => session.id = Some(value),
@@ -269,22 +267,43 @@ impl Flags {
     }
 }
 
-fn parse_output_form(value: &str) -> Result<OutputForm, String> {
+/// A flag, and the value behind its equals sign.
+fn split_flag(word: String) -> (String, Option<String>) {
+    match word.split_once('=') {
+        Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+        None => (word, None),
+    }
+}
+
+fn parse_output_form(value: &str) -> Result<OutputForm, DriverError> {
     match value {
         "text" => Ok(OutputForm::Text),
         "json" => Ok(OutputForm::Json),
         "stream-json" => Ok(OutputForm::Stream),
-        _ => Err(format!("`{value}` is not a format; use text, json or stream-json")),
+        _ => Err(DriverError::UnknownFormat { value: value.to_owned() }),
     }
 }
 
-fn parse_positive(name: &str, value: &str) -> Result<u32, String> {
+fn parse_positive(flag: &str, value: &str) -> Result<u32, DriverError> {
     let parsed = value.parse::<u32>().ok().filter(|number| *number > 0);
-    parsed.ok_or_else(|| format!("`{name}` needs a number above 0, not `{value}`"))
+    parsed.ok_or_else(|| DriverError::InvalidNumber { flag: flag.into(), value: value.into() })
 }
 
-fn text_of(name: &str, path: &str) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|error| format!("`{name}`: cannot read {path}: {error}"))
+fn parse_amount(flag: &str, value: &str) -> Result<f64, DriverError> {
+    let usd = value.parse::<f64>().ok().filter(|usd| usd.is_finite() && *usd > 0.0);
+    usd.ok_or_else(|| DriverError::InvalidAmount { flag: flag.into(), value: value.into() })
+}
+
+/// Reads the file that the value of a flag names.
+///
+/// # Errors
+/// The file cannot be read.
+pub(super) fn read_named_file(flag: &str, path: &str) -> Result<String, DriverError> {
+    std::fs::read_to_string(path).map_err(|source| DriverError::UnreadableFile {
+        flag: flag.into(),
+        path: path.into(),
+        source,
+    })
 }
 
 /// The entries of a list with commas or blanks; those in brackets belong to an entry.

@@ -14,14 +14,14 @@ const MAX_LINE_BYTES: usize = 64 << 20;
 const MAX_WAITING: usize = 64;
 
 /// The lines of standard input; the channel ends with it.
-pub(super) fn stdin_lines() -> mpsc::Receiver<Result<String, String>> {
+pub(super) fn stdin_lines() -> mpsc::Receiver<io::Result<String>> {
     let (say, lines) = mpsc::channel(MAX_WAITING);
     thread::spawn(move || {
         let mut input = io::stdin().lock();
         let reader = LineReader::new(MAX_LINE_BYTES);
         let read = forward_lines(&mut input, reader, |line| say.blocking_send(Ok(line)).is_ok());
         if let Err(error) = read {
-            let _nobody_reads = say.blocking_send(Err(error.to_string()));
+            let _nobody_reads = say.blocking_send(Err(error));
         }
     });
     lines

@@ -9,6 +9,7 @@ mod blocks;
 pub mod codex;
 mod control;
 mod driver;
+mod error;
 mod flags;
 mod ids;
 mod input;
@@ -40,6 +41,7 @@ use gnoma_front::{
 use gnoma_host::HostError;
 
 use self::{
+    error::DriverError,
     flags::{Flags, OutputForm},
     open::OpenParameters,
     session_driver::SessionDriver,
@@ -111,7 +113,7 @@ pub async fn run(
     around: &ProcessEnvironment,
     start_log: fn(&ProcessEnvironment) -> Result<(), HostError>,
 ) -> Result<Exit> {
-    let flags = Flags::parse_words(words).map_err(HostError::usage)?;
+    let flags = Flags::parse_words(words).map_err(DriverError::into_usage_error)?;
     if flags.tells.help {
         return print_safe_text(HELP);
     }

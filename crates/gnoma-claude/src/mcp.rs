@@ -13,7 +13,7 @@ use gnoma_extend::mcp::tool_name;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::control::ControlChannel;
+use super::{control::ControlChannel, error::DriverError};
 
 /// The longest time that a server may take to list what it offers.
 const MAX_HANDSHAKE: Duration = Duration::from_secs(30);
@@ -42,17 +42,20 @@ pub(super) struct SdkServer {
 pub(super) async fn connect_servers(control: &ControlChannel, names: &[String]) -> Vec<SdkServer> {
     let asked = names.iter().map(|name| async move {
         let listed = timeout(MAX_HANDSHAKE, list_tools(control, name)).await;
-        let listed = listed.unwrap_or_else(|_| Err("it does not answer".to_owned()));
+        let listed = listed.unwrap_or_else(|_| Err(DriverError::NoAnswer));
         let name = name.clone();
         match listed {
             Ok(tools) => SdkServer { name, tools, fault: None },
-            Err(why) => SdkServer { name, fault: Some(why), ..SdkServer::default() },
+            Err(why) => SdkServer { name, fault: Some(why.to_string()), ..SdkServer::default() },
         }
     });
     futures_util::future::join_all(asked).await
 }
 
-async fn list_tools(control: &ControlChannel, server: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
+async fn list_tools(
+    control: &ControlChannel,
+    server: &str,
+) -> Result<Vec<Arc<dyn Tool>>, DriverError> {
     let client = json!({"name": "gnoma", "version": env!("CARGO_PKG_VERSION")});
     let hello = json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": client});
     call_server(control, server, "initialize", hello).await?;
@@ -84,7 +87,7 @@ async fn call_server(
     server: &str,
     method: &str,
     params: Value,
-) -> Result<Value, String> {
+) -> Result<Value, DriverError> {
     // Each is answered on its own, so that one number is as good as another.
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     parse_response(&send_message(control, server, message, None).await?)
@@ -95,7 +98,7 @@ async fn send_message(
     server: &str,
     message: Value,
     call: Option<&str>,
-) -> Result<Value, String> {
+) -> Result<Value, DriverError> {
     let mut request = json!({"subtype": "mcp_message", "server_name": server, "message": message});
     if let (Some(call), Some(fields)) = (call, request.as_object_mut()) {
         fields.insert("tool_use_id".to_owned(), call.into());
@@ -104,12 +107,13 @@ async fn send_message(
     Ok(answer.get("mcp_response").cloned().unwrap_or_default())
 }
 
-fn parse_response(response: &Value) -> Result<Value, String> {
+fn parse_response(response: &Value) -> Result<Value, DriverError> {
     if let Some(error) = response.get("error") {
         let why = error.get("message").and_then(Value::as_str);
-        return Err(why.unwrap_or("it failed and gave no reason").to_owned());
+        let why = why.unwrap_or("it failed and gave no reason");
+        return Err(DriverError::ServerFailed(why.to_owned()));
     }
-    response.get("result").cloned().ok_or_else(|| "it gave no answer".to_owned())
+    response.get("result").cloned().ok_or(DriverError::NoResult)
 }
 
 /// A tool of a server in the program. What the server says of it decides nothing: every call is judged as
@@ -164,10 +168,10 @@ impl Tool for SdkTool {
                 () = cx.stop.cancelled() => return ToolOutcome::Interrupted(String::new()),
                 answer = called => answer,
             };
-            let answer = answer.unwrap_or_else(|_| Err("it took too long".to_owned()));
+            let answer = answer.unwrap_or_else(|_| Err(DriverError::TimedOut));
             match answer.and_then(|answer| parse_response(&answer)) {
                 Ok(result) => parse_tool_outcome(&result),
-                Err(why) => ToolOutcome::failure_text(why),
+                Err(why) => ToolOutcome::failure_text(why.to_string()),
             }
         })
     }

@@ -2,6 +2,8 @@
 
 use gnoma_core::session::PermissionMode;
 
+use super::error::DriverError;
+
 /// The modes that a program can choose, as their errors list them.
 const MODES: &str = "acceptEdits, auto, bypassPermissions, default, dontAsk, plan";
 
@@ -17,9 +19,9 @@ pub(super) fn parse_mode(name: &str) -> Option<(PermissionMode, bool)> {
     })
 }
 
-/// Returns the error text for an unknown permission mode.
-pub(super) fn unknown_mode() -> String {
-    format!("Cannot set permission mode: must be one of {MODES}")
+/// Returns the error for an unknown permission mode.
+pub(super) fn unknown_mode() -> DriverError {
+    DriverError::UnknownMode { modes: MODES }
 }
 
 /// Returns the name that the program uses for one of gnoma's permission modes.

@@ -24,6 +24,7 @@ use super::{
     agents::Agents,
     control::{ControlChannel, OutgoingMessage},
     driver::{self, Program, ProgramInit},
+    error::DriverError,
     flags::Flags,
     ids, mcp, names,
     permission::Permission,
@@ -52,9 +53,10 @@ impl OpenParameters {
     /// # Errors
     /// They are wrong, or the settings cannot be used.
     pub(super) async fn new(flags: Flags, around: &ProcessEnvironment) -> Result<Self> {
-        let mut spec = start::session_spec(&flags, around).map_err(HostError::usage)?;
-        let servers = start::parse_mcp_servers(&flags.session.servers).map_err(HostError::usage)?;
-        let (rules, faults) = driver::rules_from_flags(&flags.tools).map_err(HostError::usage)?;
+        let usage = DriverError::into_usage_error;
+        let mut spec = start::session_spec(&flags, around).map_err(usage)?;
+        let servers = start::parse_mcp_servers(&flags.session.servers).map_err(usage)?;
+        let (rules, faults) = driver::rules_from_flags(&flags.tools).map_err(usage)?;
         for fault in faults.iter().chain(&servers.faults) {
             report::print_line(format_args!("gnoma: {fault}"));
         }
@@ -185,7 +187,7 @@ pub(super) async fn open_session(
     program: Arc<Program>,
     spec: SessionSpec,
     in_program: Vec<String>,
-) -> Result<OpenSession, String> {
+) -> Result<OpenSession, DriverError> {
     let servers = mcp::connect_servers(&program.control, &in_program).await;
     for server in &servers {
         if let Some(fault) = &server.fault {
@@ -198,8 +200,8 @@ pub(super) async fn open_session(
     program.lock_session_setup().sdk_servers = servers;
     let mut client = host.connect("claude");
     let id = session_resume::open_session(&mut client, &spec).await;
-    let id = id.map_err(|error| HostError::from(error).to_string())?;
+    let id = id.map_err(HostError::from)?;
     let children = Children::watch_host(&host, "claude-agents", id.clone());
-    let main = AttachedSession::join(client, id).await.map_err(|error| format!("{error:#}"))?;
+    let main = AttachedSession::join(client, id).await.map_err(DriverError::NotAttached)?;
     Ok(OpenSession { main, children })
 }

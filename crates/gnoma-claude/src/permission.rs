@@ -26,6 +26,7 @@ use tokio::{sync::Notify, time::timeout};
 
 use super::{
     control::ControlChannel,
+    error::DriverError,
     rules,
     updates::{self, Update},
 };
@@ -189,7 +190,7 @@ impl Permission {
         let input = their_input(&call.name, call.arguments.read().unwrap_or_default());
         let answer = self.request_permission(&call.name, &call.id, &input, reason).await;
         match answer.and_then(|answer| changed_arguments(&call.name, &input, &answer)) {
-            Err(why) => PointAnswer { block: Some(why), ..PointAnswer::default() },
+            Err(why) => PointAnswer { block: Some(why.to_string()), ..PointAnswer::default() },
             Ok(arguments) => {
                 self.approve_call(of);
                 PointAnswer { arguments, ..PointAnswer::default() }
@@ -212,7 +213,7 @@ impl Permission {
         };
         let name = if inquiry.is_some() { "ask" } else { &call.name };
         match self.request_permission(name, &call.id, &input, &reason).await {
-            Err(reason) => PermissionAnswer::Deny { reason },
+            Err(why) => PermissionAnswer::Deny { reason: why.to_string() },
             Ok(answer) if inquiry.is_some() => parse_answer(&answer),
             Ok(answer) if updated_input(&answer).is_some_and(|it| *it != input) => {
                 let reason = "its input cannot be changed any more".to_owned();
@@ -232,30 +233,25 @@ impl Permission {
         call: &CallId,
         input: &Value,
         reason: &str,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, DriverError> {
         if !self.0.asks || self.0.denies.load(Ordering::Relaxed) {
-            return Err(format!(
-                "this needs approval, and whoever runs the session has not given it: {reason}"
-            ));
+            return Err(DriverError::NotApproved { reason: reason.to_owned() });
         }
         let request = json!({"subtype": "can_use_tool", "tool_name": their_name(name),
             "display_name": their_name(name), "input": input, "tool_use_id": call,
             "decision_reason": reason, "permission_suggestions": suggest_rules(name, input)});
         let answer = timeout(MAX_WAIT, self.0.control.send_request(request)).await;
-        let answer = answer.unwrap_or_else(|_| Err("it took too long".to_owned()));
-        let answer = answer.map_err(|why| format!("could not ask for approval: {why}"))?;
+        let answer = answer.unwrap_or(Err(DriverError::TimedOut));
+        let answer = answer.map_err(|error| DriverError::NotAsked(Box::new(error)))?;
         self.take_updates(&answer, true);
         match answer.get("behavior").and_then(Value::as_str) {
             Some("allow") => Ok(answer),
             Some("deny") => {
                 let message = answer.get("message").and_then(Value::as_str).unwrap_or_default();
-                Err(if message.is_empty() {
-                    "it was denied".to_owned()
-                } else {
-                    message.to_owned()
-                })
+                let message = if message.is_empty() { "it was denied" } else { message };
+                Err(DriverError::Denied(message.to_owned()))
             }
-            _ => Err("the answer was neither `allow` nor `deny`".to_owned()),
+            _ => Err(DriverError::UnclearAnswer),
         }
     }
 }
@@ -283,11 +279,15 @@ fn updated_input(answer: &Value) -> Option<&Value> {
 ///
 /// # Errors
 /// They cannot be: then those that were to be changed do not run either.
-fn changed_arguments(name: &str, input: &Value, answer: &Value) -> Result<Option<RawJson>, String> {
+fn changed_arguments(
+    name: &str,
+    input: &Value,
+    answer: &Value,
+) -> Result<Option<RawJson>, DriverError> {
     let Some(wanted) = updated_input(answer).filter(|it| *it != input) else { return Ok(None) };
     let ours = wanted.is_object().then(|| our_input(name, wanted.clone()));
     let arguments = ours.and_then(|ours| RawJson::from_value(&ours).ok());
-    arguments.map(Some).ok_or_else(|| "its changed input is not an object".to_owned())
+    arguments.map(Some).ok_or(DriverError::InvalidInput)
 }
 
 /// Returns the permission updates that the program may offer as a lasting answer: they never cover more than calls

@@ -46,7 +46,8 @@ impl HookCaller for ProgramHookCaller {
         if let (Some(call), Some(fields)) = (call, request.as_object_mut()) {
             fields.insert("tool_use_id".to_owned(), call.into());
         }
-        self.control.send_request(request)
+        let answer = self.control.send_request(request);
+        Box::pin(async move { answer.await.map_err(|error| error.to_string()) })
     }
 }
 

@@ -1,5 +1,7 @@
 //! What the program writes, line by line, and the turns that it begins.
 
+use std::io;
+
 use gnoma_core::{protocol::Request, task::box_future};
 use gnoma_front::{
     output::OutputClosed,
@@ -10,6 +12,7 @@ use tokio::time::Instant;
 
 use super::{
     blocks,
+    error::DriverError,
     message_translation::{self, MessageTranslator},
     open::{self, OpenParameters, OpenSession},
     session_driver::{ReplyTarget, SessionDriver, Turn},
@@ -20,10 +23,7 @@ use super::{
 const MAX_QUEUED: usize = 1_000;
 
 impl SessionDriver {
-    pub(super) fn on_line(
-        &mut self,
-        line: Option<Result<String, String>>,
-    ) -> Result<(), OutputClosed> {
+    pub(super) fn on_line(&mut self, line: Option<io::Result<String>>) -> Result<(), OutputClosed> {
         let line = match line {
             Some(Ok(line)) => line,
             Some(Err(why)) => {
@@ -105,7 +105,7 @@ impl SessionDriver {
 
     pub(super) fn on_session_opened(
         &mut self,
-        opened: Result<OpenSession, String>,
+        opened: Result<OpenSession, DriverError>,
     ) -> Result<(), OutputClosed> {
         match opened {
             Ok(session) => {
@@ -117,7 +117,7 @@ impl SessionDriver {
             }
             Err(why) => {
                 let id = self.openable.program.lock_session_setup().session.clone();
-                self.write_message(&message_translation::failure_result(&why, &id))?;
+                self.write_message(&message_translation::failure_result(&why.to_string(), &id))?;
                 report::print_line(format_args!("gnoma: {why}"));
                 self.state.exit = Some(Exit::Failed);
                 Ok(())

@@ -5,6 +5,7 @@ use gnoma_front::{output::OutputClosed, report};
 use serde_json::Value;
 
 use super::{
+    error::DriverError,
     mcp::SdkServer,
     names, requests,
     requests::ProgramRequest,
@@ -67,7 +68,7 @@ impl SessionDriver {
                     let request = Request::Rewind { turns, files: true, conversation: false };
                     return self.send_request(request, ReplyTarget::Program(id));
                 }
-                None => Err(format!("no turn of this session began with the message `{message}`")),
+                None => Err(DriverError::UnknownMessage { id: message }),
             },
         };
         self.write_message(&requests::response_message(&id, done))
@@ -84,7 +85,7 @@ impl SessionDriver {
     ///
     /// # Errors
     /// There is no such mode.
-    pub(super) fn set_mode(&mut self, name: &str) -> Result<(), String> {
+    pub(super) fn set_mode(&mut self, name: &str) -> Result<(), DriverError> {
         let (mode, denies) = names::parse_mode(name).ok_or_else(names::unknown_mode)?;
         (self.state.denies, self.state.mode, self.facts.mode) = (denies, Some(mode), mode);
         self.openable.program.permission.set_denies(denies);
@@ -97,8 +98,8 @@ impl SessionDriver {
     /// Takes in what the program adds to the session. The request is answered once the session is open.
     fn initialize_session(&mut self, id: Value, request: &Value) -> Result<(), OutputClosed> {
         if self.session.is_some() || self.state.initialize.is_some() {
-            let why = "the session was initialized before".to_owned();
-            return self.write_message(&requests::response_message(&id, Err(why)));
+            let error = DriverError::AlreadyInitialized;
+            return self.write_message(&requests::response_message(&id, Err(error)));
         }
         let (callbacks, faults) = match start::parse_callbacks(request.get("hooks")) {
             Ok(read) => read,

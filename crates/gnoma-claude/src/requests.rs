@@ -6,7 +6,7 @@ use gnoma_core::{
 };
 use serde_json::Value;
 
-use super::names;
+use super::{error::DriverError, names};
 
 /// A request of the program's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) enum ProgramRequest {
 ///
 /// # Errors
 /// It is none, or is not offered here.
-pub(super) fn parse_request(request: &Value) -> Result<ProgramRequest, String> {
+pub(super) fn parse_request(request: &Value) -> Result<ProgramRequest, DriverError> {
     let text = |name: &str| request.get(name).and_then(Value::as_str).map(str::to_owned);
     let subtype = text("subtype").unwrap_or_default();
     Ok(match subtype.as_str() {
@@ -43,7 +43,7 @@ pub(super) fn parse_request(request: &Value) -> Result<ProgramRequest, String> {
         "rewind_files" => ProgramRequest::Rewind(text("user_message_id").unwrap_or_default()),
         // A message of a server in the program that nobody asked for.
         "mcp_message" => ProgramRequest::Nothing,
-        _ => return Err(format!("Unsupported control request subtype: {subtype}")),
+        _ => return Err(DriverError::UnsupportedRequest { subtype }),
     })
 }
 
@@ -68,13 +68,11 @@ pub(super) fn answer_from_reply(
     result: Result<Reply, RequestError>,
     model: &str,
     window: Option<u64>,
-) -> Result<Value, String> {
+) -> Result<Value, DriverError> {
     match result {
         Ok(Reply::Window { used, .. }) => Ok(context_usage_json(used, model, window)),
         Ok(_) => Ok(json!({})),
-        Err(RequestError { cause, remedy, .. }) => {
-            Err(remedy.map_or(cause.clone(), |remedy| format!("{cause}. {remedy}")))
-        }
+        Err(error) => Err(DriverError::Refused(error)),
     }
 }
 
@@ -106,10 +104,12 @@ fn context_usage_json(used: WindowUse, model: &str, window: Option<u64>) -> Valu
 }
 
 /// The message that answers a request.
-pub(super) fn response_message(id: &Value, answer: Result<Value, String>) -> Value {
+pub(super) fn response_message(id: &Value, answer: Result<Value, DriverError>) -> Value {
     let response = match answer {
         Ok(response) => json!({"subtype": "success", "request_id": id, "response": response}),
-        Err(error) => json!({"subtype": "error", "request_id": id, "error": error}),
+        Err(error) => {
+            json!({"subtype": "error", "request_id": id, "error": error.to_string()})
+        }
     };
     json!({"type": "control_response", "response": response})
 }
@@ -120,9 +120,10 @@ mod tests {
 
     #[test]
     fn what_is_not_offered_is_refused() {
-        assert_eq!(parse_request(&json!({"subtype": "interrupt"})), Ok(ProgramRequest::Interrupt));
+        let interrupt = parse_request(&json!({"subtype": "interrupt"})).unwrap();
+        assert_eq!(interrupt, ProgramRequest::Interrupt);
         let refused = parse_request(&json!({"subtype": "bogus"})).unwrap_err();
-        assert_eq!(refused, "Unsupported control request subtype: bogus");
+        assert_eq!(refused.to_string(), "Unsupported control request subtype: bogus");
         assert!(parse_request(&json!(7)).is_err());
     }
 

@@ -3,6 +3,8 @@
 use gnoma_extend::claude::{RuleFault, our_name, our_rules};
 use gnoma_guard::permission::{Origin, Rule, RuleAction};
 
+use super::error::DriverError;
+
 /// A rule as such programs write it, or in gnoma's words, as gnoma's rules: all of them, or none.
 ///
 /// # Errors
@@ -11,15 +13,15 @@ pub(super) fn parse_rules(
     action: RuleAction,
     written: &str,
     origin: Origin,
-) -> Result<Vec<Rule>, String> {
+) -> Result<Vec<Rule>, DriverError> {
     let ours = match our_rules(written) {
         Ok(ours) => ours,
         // The name may be one of gnoma's own.
         Err(RuleFault::NoTool(_)) => vec![written.trim().to_owned()],
-        Err(RuleFault::Unsayable(why)) => return Err(why.to_owned()),
+        Err(RuleFault::Unsayable(why)) => return Err(DriverError::UnsayableRule(why)),
     };
     let rules = ours.iter().map(|text| Rule::parse(action, text, origin));
-    rules.collect::<Result<_, _>>().map_err(|error| error.why)
+    rules.collect::<Result<_, _>>().map_err(DriverError::InvalidRule)
 }
 
 /// A sentence where a name is none of a tool that gnoma has. Its own ones are in small letters.
@@ -47,7 +49,9 @@ mod tests {
     fn rules_are_read_whole_or_not_at_all() {
         let read = |written| {
             let rules = parse_rules(RuleAction::Deny, written, Origin::Flag)?;
-            Ok::<_, String>(rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+            Ok::<_, DriverError>(
+                rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+            )
         };
         for (written, ours) in [
             ("mcp__git", "mcp(git:*)"),
@@ -57,7 +61,7 @@ mod tests {
             ("fs.write(a)", "fs.write(a)"),
             ("WebSearch", "WebSearch"),
         ] {
-            assert_eq!(read(written).as_deref(), Ok(ours));
+            assert_eq!(read(written).unwrap(), ours);
         }
         for written in ["Bash(a && b)", "Bash(npm run test; ls)", "Read(../x)", "Task(x)", "Foo(x)"]
         {

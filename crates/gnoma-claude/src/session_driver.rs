@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    io,
     sync::Arc,
     time::Duration,
 };
@@ -28,6 +29,7 @@ use tokio::{
 
 use super::{
     control::OutgoingMessage,
+    error::DriverError,
     flags::OutputForm,
     input,
     message_translation::{self, EndedTurn, MessageTranslator},
@@ -62,8 +64,8 @@ pub(super) struct SessionDriver {
 /// The sources of events that wake the loop.
 pub(super) struct WakeupSources {
     signals: Signals,
-    lines: mpsc::Receiver<Result<String, String>>,
-    pub(super) opening: JoinSet<Result<OpenSession, String>>,
+    lines: mpsc::Receiver<io::Result<String>>,
+    pub(super) opening: JoinSet<Result<OpenSession, DriverError>>,
     /// Questions that are with the program: the sub-agent's session, where it is one's.
     pub(super) asking: JoinSet<(Option<SessionId>, CallId, PermissionAnswer)>,
 }
@@ -123,8 +125,8 @@ pub(super) enum ReplyTarget {
 enum DriverWakeup {
     Signal(i32),
     Written(Result<(), OutputClosed>),
-    Line(Option<Result<String, String>>),
-    Opened(Box<Result<OpenSession, String>>),
+    Line(Option<io::Result<String>>),
+    Opened(Box<Result<OpenSession, DriverError>>),
     Heard(Option<AttachedMessage>),
     Child(Arc<Envelope>),
     Outgoing(OutgoingMessage),
@@ -228,7 +230,8 @@ impl SessionDriver {
             line = ways.lines.recv(), if reads => DriverWakeup::Line(line),
             heard = next_session_event(session), if listens => heard,
             Some(opened) = ways.opening.join_next() => {
-                DriverWakeup::Opened(Box::new(opened.unwrap_or_else(|error| Err(error.to_string()))))
+                let opened = opened.unwrap_or_else(|error| Err(DriverError::OpeningCrashed(error)));
+                DriverWakeup::Opened(Box::new(opened))
             }
             Some(Ok((session, call, answer))) = ways.asking.join_next() => {
                 DriverWakeup::Answered(session, call, answer)

@@ -15,7 +15,8 @@ use gnoma_front::ProcessEnvironment;
 use serde_json::{Map, Value};
 
 use super::{
-    flags::{Flags, SessionFlags},
+    error::DriverError,
+    flags::{self, Flags, SessionFlags},
     names,
 };
 
@@ -27,7 +28,7 @@ use super::{
 pub(super) fn session_spec(
     flags: &Flags,
     around: &ProcessEnvironment,
-) -> Result<SessionSpec, String> {
+) -> Result<SessionSpec, DriverError> {
     let SessionFlags { resume, forks, mode, skips_permissions, .. } = &flags.session;
     let start = match resume {
         Some(id) => Start::Stored { id: id.clone(), fork: *forks },
@@ -60,9 +61,9 @@ pub(super) fn session_spec(
 }
 
 /// The form that answers must have.
-fn parse_answer_schema(flags: &Flags) -> Result<Option<RawJson>, String> {
+fn parse_answer_schema(flags: &Flags) -> Result<Option<RawJson>, DriverError> {
     let schema = flags.session.schema.as_ref().map(|schema| RawJson::parse(schema.as_str()));
-    schema.transpose().map_err(|error| format!("`--json-schema` is not JSON: {error}"))
+    schema.transpose().map_err(|source| DriverError::InvalidJson { flag: "--json-schema", source })
 }
 
 /// MCP servers as they are passed.
@@ -79,17 +80,16 @@ pub(super) struct Servers {
 ///
 /// # Errors
 /// One cannot be read.
-pub(super) fn parse_mcp_servers(configured: &[String]) -> Result<Servers, String> {
+pub(super) fn parse_mcp_servers(configured: &[String]) -> Result<Servers, DriverError> {
     let mut servers = Servers::default();
     for written in configured {
         let text = if written.trim_start().starts_with('{') {
             written.clone()
         } else {
-            std::fs::read_to_string(written)
-                .map_err(|error| format!("`--mcp-config`: cannot read {written}: {error}"))?
+            flags::read_named_file("--mcp-config", written)?
         };
         let value: Value = gnoma_core::json::from_hand(&text)
-            .map_err(|error| format!("`--mcp-config` is not JSON: {error}"))?;
+            .map_err(|source| DriverError::InvalidJson { flag: "--mcp-config", source })?;
         let all = value.get("mcpServers").and_then(Value::as_object);
         for (name, server) in all.into_iter().flatten() {
             servers.add(name, server);
@@ -146,7 +146,7 @@ fn parse_secrets(fields: Option<&Value>) -> BTreeMap<String, Secret<String>> {
 /// Some of them could never be called, though they may be there to deny calls.
 pub(super) fn parse_callbacks(
     hooks: Option<&Value>,
-) -> Result<(Vec<Callback>, Vec<String>), String> {
+) -> Result<(Vec<Callback>, Vec<String>), DriverError> {
     let (mut callbacks, mut faults) = (Vec::new(), Vec::new());
     let none = Map::new();
     let events = hooks.and_then(Value::as_object).unwrap_or(&none);
@@ -160,9 +160,8 @@ pub(super) fn parse_callbacks(
             let failure = group.get("onFailure").and_then(Value::as_str);
             let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or_default();
             if !Callbacks::is_valid_matcher(matcher) {
-                return Err(format!(
-                    "the matcher `{matcher}` of {event} is not a regular expression"
-                ));
+                let (matcher, event) = (matcher.to_owned(), event.clone());
+                return Err(DriverError::InvalidMatcher { matcher, event });
             }
             for id in ids.into_iter().flatten().filter_map(Value::as_str) {
                 callbacks.push(Callback {
@@ -176,7 +175,7 @@ pub(super) fn parse_callbacks(
         }
     }
     if callbacks.len() > MAX_CALLBACKS {
-        return Err(format!("there are more than {MAX_CALLBACKS} hooks"));
+        return Err(DriverError::TooManyHooks { max: MAX_CALLBACKS });
     }
     Ok((callbacks, faults))
 }

@@ -4,8 +4,9 @@
 //! standard error.
 
 mod task;
+mod wakeup;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use anyhow::{Error, Result, anyhow};
 use gnoma_core::{
@@ -18,25 +19,21 @@ use gnoma_guard::firewall::Firewall;
 use gnoma_host::live::Host;
 use gnoma_schema::Schema;
 use rustix::{io::Errno, process::Signal};
-use tokio::time::{MissedTickBehavior, interval};
 
+use self::wakeup::{Wakeup, WakeupSources, next_message};
 use crate::{
     ask::{self, Asker},
-    attached_session::AttachedSession,
+    attached_session::{AttachedMessage, AttachedSession},
     children::Children,
     environment::ProcessEnvironment,
     json::{self, Json},
     output::{self, Output, OutputClosed},
     output_format::OutputFormat,
     report::{self, Exit},
-    signals::Signals,
     stream_json::StreamJson,
     text::Text,
     view::{SilentView, View},
 };
-
-/// The interval at which a waiting line is redrawn.
-const TICK: Duration = Duration::from_millis(200);
 
 /// Reasons that are kept to be said at the end.
 const MAX_UNASKED: usize = 10;
@@ -184,66 +181,72 @@ impl Front {
     async fn follow_session(
         &mut self,
         session: &mut AttachedSession,
-        mut asker: Option<Asker>,
+        asker: Option<Asker>,
     ) -> Result<Exit> {
-        let mut signals = Signals::new(self.ignores_hangup)?;
-        let mut ticks = interval(TICK);
-        // After a suspension one tick is enough.
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut stopped = None;
-        let mut over = None;
+        let mut sources = WakeupSources::new(self.ignores_hangup, asker)?;
+        let (mut stopped, mut over) = (None, None);
         loop {
             if let (Some(exit), true) = (over, self.out.is_empty()) {
                 return Ok(exit);
             }
-            let event = tokio::select! {
-                biased;
-                signal = signals.next() => {
+            let event = match self.next_wakeup(&mut sources, session, over.is_none()).await {
+                Wakeup::Signal(signal) => {
                     if stopped.replace(signal).is_some() {
                         return Ok(Exit::Signalled(signal));
                     }
                     session.send_request(Request::Cancel);
                     continue;
                 }
-                answer = ask::wait_for_answer(&mut asker) => {
-                    session.send_request(answer);
+                Wakeup::Handled(Ok(())) | Wakeup::Heard(Some(AttachedMessage::Reply(..))) => {
                     continue;
                 }
-                gone = output::reader_left() => return self.exit_after_write_error(gone, stopped),
-                written = self.out.wait_until_written(), if !self.out.is_empty() => match written {
-                    Ok(()) => continue,
-                    Err(gone) => return self.exit_after_write_error(gone, stopped),
-                },
-                envelope = next_child_event(&mut self.children), if !self.out.is_full() => {
-                    match self.view.child_event(&envelope.session, &envelope.event, &mut self.out) {
-                        Ok(()) => continue,
-                        Err(gone) => return self.exit_after_write_error(gone, stopped),
-                    }
-                }
-                event = session.next(), if over.is_none() && !self.out.is_full() => event,
-                _ = ticks.tick(), if self.animated => {
-                    self.view.tick();
-                    continue;
+                Wakeup::Handled(Err(gone)) => return self.exit_after_write_error(gone, stopped),
+                Wakeup::Heard(Some(AttachedMessage::Event(event))) => *event,
+                Wakeup::Heard(None) => {
+                    return Err(session.take_refusal().unwrap_or_else(session_crashed_error));
                 }
             };
-            let Some(event) = event else {
-                return Err(session.take_refusal().unwrap_or_else(session_crashed_error));
-            };
-            match self.show_events(event, session, &mut asker) {
+            match self.show_events(event, session, &mut sources.asker) {
                 Ok(Step::Going) => (),
                 Ok(Step::Broken) => return Err(session_crashed_error()),
                 Ok(Step::Over(outcome)) => {
-                    over = Some(exit_after_turn(
-                        outcome.as_ref(),
-                        self.has_result,
-                        &self.unasked,
-                        stopped,
-                    ));
+                    let outcome = outcome.as_ref();
+                    over = Some(exit_after_turn(outcome, self.has_result, &self.unasked, stopped));
                     self.view.last_words();
                 }
                 Err(gone) => return self.exit_after_write_error(gone, stopped),
             }
         }
+    }
+
+    /// Waits for what comes next, and does it, unless the caller has to: signals, and what comes from the session.
+    /// `listens`: more of the session is wanted.
+    async fn next_wakeup(
+        &mut self,
+        sources: &mut WakeupSources,
+        session: &mut AttachedSession,
+        listens: bool,
+    ) -> Wakeup {
+        Wakeup::Handled(tokio::select! {
+            biased;
+            signal = sources.signals.next() => return Wakeup::Signal(signal),
+            answer = ask::wait_for_answer(&mut sources.asker) => {
+                session.send_request(answer);
+                Ok(())
+            }
+            gone = output::reader_left() => Err(gone),
+            written = self.out.wait_until_written(), if !self.out.is_empty() => written,
+            envelope = next_child_event(&mut self.children), if !self.out.is_full() => {
+                self.view.child_event(&envelope.session, &envelope.event, &mut self.out)
+            }
+            heard = next_message(session, sources.wants_replies), if listens && !self.out.is_full() => {
+                return Wakeup::Heard(heard);
+            }
+            _ = sources.ticks.tick(), if self.animated => {
+                self.view.tick();
+                Ok(())
+            }
+        })
     }
 
     /// Returns the exit of the program if nothing can be written any more.
@@ -387,6 +390,10 @@ fn exit_after_turn(
             Exit::NotApproved
         }
         Some(Outcome::Cancelled) | None => Exit::Interrupted,
+        Some(Outcome::Failed { error, .. }) => {
+            report::report_provider_error(error);
+            Exit::from_provider_error(error)
+        }
         Some(Outcome::RoundLimit { rounds }) => {
             let calls = if *rounds == 1 { "call" } else { "calls" };
             report::print_line(format_args!(
@@ -394,21 +401,19 @@ fn exit_after_turn(
             ));
             Exit::OverLimit
         }
-        Some(Outcome::Unfit { why, answers }) => {
-            report::print_line(format_args!(
-                "gnoma: no answer fits the JSON schema that is asked for ({answers} tried); the last one: {why}"
-            ));
-            Exit::Unfit
-        }
+        Some(Outcome::Unfit { why, answers }) => exit_after_unfit_answers(why, *answers),
         Some(Outcome::Stuck { what }) => {
             report::print_line(format_args!(
                 "gnoma: stopped: {what}; try a clearer request or another model"
             ));
             Exit::Failed
         }
-        Some(Outcome::Failed { error, .. }) => {
-            report::report_provider_error(error);
-            Exit::from_provider_error(error)
-        }
     }
+}
+
+fn exit_after_unfit_answers(why: &str, answers: u32) -> Exit {
+    report::print_line(format_args!(
+        "gnoma: no answer fits the JSON schema that is asked for ({answers} tried); the last one: {why}"
+    ));
+    Exit::Unfit
 }

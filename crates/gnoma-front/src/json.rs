@@ -344,6 +344,15 @@ impl View for Json {
             Event::TurnEnded { outcome, rounds, usage, answer, .. } => {
                 self.write_result(outcome, *rounds, *usage, answer.as_ref(), out)
             }
+            event => self.write_event_line(event, out),
+        }
+    }
+}
+
+impl Json {
+    /// Writes the line of an event that is neither a message nor the end of the turn, if it has one.
+    fn write_event_line(&self, event: &Event, out: &mut Output) -> Result<(), OutputClosed> {
+        match event {
             Event::Started { .. }
             | Event::RoundStarted { .. }
             | Event::Routed(_)
@@ -363,7 +372,9 @@ impl View for Json {
                 let line = self.of_routing(event).or_else(|| self.of_turn(event));
                 line.map_or(Ok(()), |line| self.write_stream_line(out, &line))
             }
-            Event::Info(_)
+            Event::Appended(_)
+            | Event::TurnEnded { .. }
+            | Event::Info(_)
             | Event::State(_)
             | Event::ModeChanged { .. }
             | Event::ThinkingChanged { .. }

@@ -243,20 +243,21 @@ impl Text {
                     out.push_text(answer.get())?;
                 }
                 out.end_line()?;
-                match outcome {
-                    Outcome::Failed { error, kept_partial } => {
-                        out.flush()?;
-                        self.add_failure_advice(*kept_partial, error.kind.is_transient());
-                    }
-                    Outcome::Cancelled => {
-                        out.flush()?;
-                        self.add_failure_advice(false, true);
-                    }
-                    _ => (),
-                }
+                self.on_turn_outcome(outcome, out)?;
             }
             _ => (),
         }
+        Ok(())
+    }
+
+    fn on_turn_outcome(&mut self, outcome: &Outcome, out: &mut Output) -> Result<(), OutputClosed> {
+        let (kept_partial, is_transient) = match outcome {
+            Outcome::Failed { error, kept_partial } => (*kept_partial, error.kind.is_transient()),
+            Outcome::Cancelled => (false, true),
+            _ => return Ok(()),
+        };
+        out.flush()?;
+        self.add_failure_advice(kept_partial, is_transient);
         Ok(())
     }
 

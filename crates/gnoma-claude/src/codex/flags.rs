@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use gnoma_core::{ThinkingMode, session::PermissionMode};
 
+use crate::error::DriverError;
+
 /// The options that a program passes on the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Flags {
@@ -56,12 +58,9 @@ const VALUED: [&str; 18] = [
 ];
 
 impl Flags {
-    /// Reads the words behind `exec`.
-    ///
-    /// # Errors
-    /// A value is missing or wrong.
-    pub(super) fn read(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
-        let mut flags = Self {
+    /// The options of a command line without any.
+    fn new() -> Self {
+        Self {
             words: Vec::new(),
             json: false,
             help: false,
@@ -78,7 +77,15 @@ impl Flags {
             resume: None,
             last: false,
             unheard: Vec::new(),
-        };
+        }
+    }
+
+    /// Reads the words behind `exec`.
+    ///
+    /// # Errors
+    /// A value is missing or wrong.
+    pub(super) fn read(words: impl IntoIterator<Item = String>) -> Result<Self, DriverError> {
+        let mut flags = Self::new();
         let mut resumes = false;
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
@@ -91,7 +98,9 @@ impl Flags {
             let takes_value = |names: &[&str]| names.contains(&name.as_str());
             if takes_value(&VALUED) || takes_value(&VALUES_WITHOUT_EFFECT) {
                 let value = joined.or_else(|| words.next());
-                flags.valued(&name, value.ok_or_else(|| format!("{name} needs a value"))?)?;
+                let value =
+                    value.ok_or_else(|| DriverError::MissingCodexValue { flag: name.clone() })?;
+                flags.valued(&name, value)?;
             } else if word == "--" {
                 flags.words.extend(words);
                 break;
@@ -106,7 +115,7 @@ impl Flags {
             }
         }
         if resumes && flags.resume.is_none() && !flags.last {
-            return Err("`resume` needs the id of a session, or --last".to_owned());
+            return Err(DriverError::MissingSession);
         }
         Ok(flags)
     }
@@ -128,7 +137,7 @@ impl Flags {
         }
     }
 
-    fn valued(&mut self, name: &str, value: String) -> Result<(), String> {
+    fn valued(&mut self, name: &str, value: String) -> Result<(), DriverError> {
         match name {
             "--model" | "-m" => self.model = Some(value),
             "--sandbox" | "-s" => self.mode = mode_for_sandbox(&value)?,
@@ -161,14 +170,12 @@ impl Flags {
 }
 
 /// The mode with the rights of a sandbox of that program.
-fn mode_for_sandbox(name: &str) -> Result<PermissionMode, String> {
+fn mode_for_sandbox(name: &str) -> Result<PermissionMode, DriverError> {
     match name {
         "read-only" => Ok(PermissionMode::Plan),
         "workspace-write" => Ok(PermissionMode::AcceptEdits),
         "danger-full-access" => Ok(PermissionMode::Bypass),
-        _ => Err(format!(
-            "`{name}` is not a sandbox; use read-only, workspace-write or danger-full-access"
-        )),
+        _ => Err(DriverError::UnknownSandbox { name: name.to_owned() }),
     }
 }
 

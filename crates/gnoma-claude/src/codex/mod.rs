@@ -20,6 +20,7 @@ use gnoma_front::{
 use gnoma_host::{HostError, ProcessResources, Project, live::Host, session_opening::Projects};
 
 use self::{events::Codex, flags::Flags};
+use crate::error::DriverError;
 
 /// The name under which this program is that one, and its one command that there is.
 const NAME: &str = "codex";
@@ -73,8 +74,8 @@ pub fn command_words(line: &[OsString]) -> Option<Vec<String>> {
 /// The line is wrong, or the session cannot be opened.
 pub async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Result<Exit> {
     let is_exec = words.first().is_some_and(|word| word == EXEC);
-    let flags =
-        Flags::read(words.into_iter().skip(usize::from(is_exec))).map_err(HostError::usage)?;
+    let flags = Flags::read(words.into_iter().skip(usize::from(is_exec)))
+        .map_err(DriverError::into_usage_error)?;
     if flags.help {
         return print_safe_text(HELP);
     }

@@ -8,17 +8,18 @@ use gnoma_core::{
 };
 use gnoma_host::HostError;
 use serde_json::Value;
-use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Front, Step, TICK, exit_after_turn, session_crashed_error};
+use super::{
+    Front, Step, exit_after_turn, session_crashed_error,
+    wakeup::{Wakeup, WakeupSources},
+};
 use crate::{
-    ask::{self, Asker},
+    ask::Asker,
     attached_session::{AttachedMessage, AttachedSession},
     json::redact_value,
-    output::{self, OutputClosed},
+    output::OutputClosed,
     output_format::OutputFormat,
     report::Exit,
-    signals::Signals,
     view::SilentView,
 };
 
@@ -71,55 +72,34 @@ impl Front {
         &mut self,
         session: &mut AttachedSession,
         asked: RequestId,
-        mut asker: Option<Asker>,
+        asker: Option<Asker>,
     ) -> Result<Result<RunEnd, OutputClosed>> {
-        let mut signals = Signals::new(self.ignores_hangup)?;
-        let mut ticks = interval(TICK);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let sources = WakeupSources::new(self.ignores_hangup, asker)?;
+        let mut sources = WakeupSources { wants_replies: true, ..sources };
         let mut end = RunEnd::default();
         loop {
-            let heard = tokio::select! {
-                biased;
-                signal = signals.next() => {
+            match self.next_wakeup(&mut sources, session, true).await {
+                Wakeup::Signal(signal) => {
                     if end.stopped_by.replace(signal).is_some() {
                         return Ok(Ok(end));
                     }
                     session.send_request(Request::Cancel);
-                    continue;
                 }
-                answer = ask::wait_for_answer(&mut asker) => {
-                    session.send_request(answer);
-                    continue;
+                Wakeup::Handled(Err(gone)) => return Ok(Err(gone)),
+                Wakeup::Heard(None) => {
+                    return Err(session.take_refusal().unwrap_or_else(session_crashed_error));
                 }
-                gone = output::reader_left() => return Ok(Err(gone)),
-                written = self.out.wait_until_written(), if !self.out.is_empty() => match written {
-                    Ok(()) => continue,
-                    Err(gone) => return Ok(Err(gone)),
-                },
-                heard = session.next_event_or_reply(), if !self.out.is_full() => heard,
-                _ = ticks.tick(), if self.animated => {
-                    self.view.tick();
-                    continue;
-                }
-            };
-            match heard {
-                None => return Err(session.take_refusal().unwrap_or_else(session_crashed_error)),
-                Some(AttachedMessage::Event(event)) => {
-                    match self.show_events(*event, session, &mut asker) {
+                Wakeup::Heard(Some(AttachedMessage::Event(event))) => {
+                    match self.show_events(*event, session, &mut sources.asker) {
                         Ok(Step::Going) => (),
                         Ok(Step::Broken) => return Err(session_crashed_error()),
                         Ok(Step::Over(outcome)) => end.outcome = outcome,
                         Err(gone) => return Ok(Err(gone)),
                     }
                 }
-                Some(AttachedMessage::Reply(id, result)) if id == asked => {
-                    // What happened before the reply is shown first.
-                    while let Some(event) = session.next_ready_event() {
-                        match self.show_events(event, session, &mut asker) {
-                            Ok(Step::Over(outcome)) => end.outcome = outcome,
-                            Ok(Step::Going | Step::Broken) => (),
-                            Err(gone) => return Ok(Err(gone)),
-                        }
+                Wakeup::Heard(Some(AttachedMessage::Reply(id, result))) if id == asked => {
+                    if let Err(gone) = self.show_rest(session, &mut sources.asker, &mut end) {
+                        return Ok(Err(gone));
                     }
                     match result.map_err(HostError::from)? {
                         Reply::Task(report) => end.report = Some(*report),
@@ -127,9 +107,24 @@ impl Front {
                     }
                     return Ok(self.out.wait_until_written().await.map(|()| end));
                 }
-                Some(AttachedMessage::Reply(..)) => (),
+                Wakeup::Handled(Ok(())) | Wakeup::Heard(Some(AttachedMessage::Reply(..))) => (),
             }
         }
+    }
+
+    /// Shows what happened before the reply that ends the run.
+    fn show_rest(
+        &mut self,
+        session: &mut AttachedSession,
+        asker: &mut Option<Asker>,
+        end: &mut RunEnd,
+    ) -> Result<(), OutputClosed> {
+        while let Some(event) = session.next_ready_event() {
+            if let Step::Over(outcome) = self.show_events(event, session, asker)? {
+                end.outcome = outcome;
+            }
+        }
+        Ok(())
     }
 
     fn task_exit(&self, end: &RunEnd) -> Exit {

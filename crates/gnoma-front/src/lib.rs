@@ -8,6 +8,7 @@ pub mod answer_schema;
 mod ask;
 mod attached_session;
 mod children;
+pub mod code_review;
 mod ending;
 mod environment;
 mod front;

@@ -32,7 +32,7 @@ use gnoma_core::{ThinkingMode, session::PermissionMode};
 
 pub(crate) use self::{
     analytics::AnalyticsSub,
-    ci::{CiSub, CommentLevel, InitArgs, ReportFormat, ReviewArgs, Template},
+    ci::{CiSub, InitArgs, ReportFormat, ReviewArgs, Template},
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
     extend::{AgentsSub, SkillsSub},
     features::{FeatureArgs, FeaturesSub},

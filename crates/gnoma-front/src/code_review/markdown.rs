@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use super::{
     escape,
-    review::{Comment, Review, level_name},
+    review::{Comment, Review},
 };
 
 /// Names of files that are listed; of more only the number is told.
 const MAX_NAMES: usize = 20;
 
-/// The report on a review.
-pub(super) fn render_report(review: &Review) -> String {
+/// Renders the report on a review for people, as Markdown without links, HTML or mentions.
+pub fn render_report(review: &Review) -> String {
     let Review { left_out, summary, comments, .. } = review;
     let mut text = format!("## Review by gnoma\n\n**Summary:** {}\n\n", escape::markdown(summary));
     for it in comments {
@@ -38,5 +38,5 @@ pub(super) fn render_report(review: &Review) -> String {
 /// One comment, in one line.
 pub(super) fn render_comment(comment: &Comment) -> String {
     let (title, message) = (escape::markdown(&comment.title), escape::markdown(&comment.message));
-    format!("**{}: {title}**<br>{message}", level_name(comment.level))
+    format!("**{}: {title}**<br>{message}", comment.level.name())
 }

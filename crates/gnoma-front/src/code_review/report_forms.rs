@@ -8,15 +8,14 @@ use serde_json::Value;
 
 use super::{
     escape, markdown,
-    review::{Comment, Review, level_name},
+    review::{Comment, CommentLevel, Review},
 };
-use crate::args::CommentLevel;
 
-/// All of a review.
-pub(super) fn to_json(review: &Review) -> Value {
+/// Returns all of a review, as JSON of gnoma's own.
+pub fn to_json(review: &Review) -> Value {
     let comment = |it: &Comment| {
         json!({
-            "path": it.path, "line": it.line, "level": level_name(it.level), "title": it.title, "message": it.message,
+            "path": it.path, "line": it.line, "level": it.level.name(), "title": it.title, "message": it.message,
         })
     };
     json!({
@@ -30,13 +29,13 @@ pub(super) fn to_json(review: &Review) -> Value {
     })
 }
 
-/// The review as a run of a tool with one rule.
-pub(super) fn to_sarif(review: &Review) -> Value {
+/// Returns the review as SARIF 2.1.0: a run of a tool with one rule.
+pub fn to_sarif(review: &Review) -> Value {
     let result = |it: &Comment| {
         json!({
             "ruleId": "review",
             "ruleIndex": 0,
-            "level": level_name(it.level),
+            "level": it.level.name(),
             "message": { "text": escape::plain_text(&format!("{}\n{}", it.title, it.message)) },
             "locations": [{ "physicalLocation": {
                 "artifactLocation": { "uri": path_to_uri(&it.path), "uriBaseId": "%SRCROOT%" },
@@ -67,8 +66,8 @@ pub(super) fn to_sarif(review: &Review) -> Value {
     })
 }
 
-/// The review as GitLab shows it beside a merge request.
-pub(super) fn code_quality(review: &Review) -> Value {
+/// Returns the review as GitLab's code quality report, which is shown beside a merge request.
+pub fn code_quality(review: &Review) -> Value {
     let severity = |level: CommentLevel| match level {
         CommentLevel::Error => "critical",
         CommentLevel::Warning => "major",
@@ -86,8 +85,8 @@ pub(super) fn code_quality(review: &Review) -> Value {
     Value::Array(review.comments.iter().map(issue).collect())
 }
 
-/// The review as GitHub takes it; it approves nothing and asks for no changes.
-pub(super) fn to_github(review: &Review) -> Value {
+/// Returns the review as GitHub's API takes it; it approves nothing and asks for no changes.
+pub fn to_github(review: &Review) -> Value {
     let comment = |it: &Comment| json!({ "path": it.path, "line": it.line, "side": "RIGHT", "body": markdown::render_comment(it) });
     json!({
         "commit_id": review.commit,

@@ -11,9 +11,9 @@ const MAX_SHOWN_BYTES: usize = 256 << 10;
 /// Bytes of one line that a model is shown.
 const MAX_LINE_BYTES: usize = 1_000;
 
-/// A file of the change.
+/// A file of a change.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ChangedFile {
+pub struct ChangedFile {
     /// The name of the file after the change, from the root of the repository.
     pub path: String,
     /// The reason why the file has no lines, if it has none.
@@ -47,8 +47,8 @@ impl ChangedFile {
     }
 }
 
-/// The files of a change.
-pub(super) fn parse(diff: &[u8]) -> Vec<ChangedFile> {
+/// Parses the output of `git diff` into the files of the change.
+pub fn parse(diff: &[u8]) -> Vec<ChangedFile> {
     let mut files: Vec<ChangedFile> = Vec::new();
     let (mut old, mut new, mut number) = (0_u32, 0_u32, 0_u32);
     for line in diff.split(|byte| *byte == b'\n') {
@@ -148,8 +148,8 @@ fn parse_hunk_header(line: &str) -> Option<(u32, u32, u32)> {
     Some((count(before)?, count(after)?, start))
 }
 
-/// The change for a model, and the names of files that are left out of it.
-pub(super) fn render_changes(files: &[ChangedFile]) -> (String, Vec<String>) {
+/// Returns the change as a model is shown it, and the names of the files that are left out because it is too long.
+pub fn render_changes(files: &[ChangedFile]) -> (String, Vec<String>) {
     let (mut text, mut left_out) = (String::new(), Vec::new());
     for file in files {
         let more = file.render_diff();

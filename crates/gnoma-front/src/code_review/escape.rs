@@ -51,8 +51,8 @@ pub(super) fn plain_text(text: &str) -> String {
     screen::mark_unsafe_chars(text.trim()).replace("](", "]\u{200b}(")
 }
 
-/// A value as one line that is no command of a CI, which may stand anywhere in a line.
-pub(super) fn json_line(value: &Value) -> String {
+/// Renders a value as one line that is no command of a CI, which may stand anywhere in a line.
+pub fn json_line(value: &Value) -> String {
     format!("{}\n", value.to_string().replace("##[", "#\\u0023["))
 }
 

@@ -5,10 +5,9 @@ use gnoma_host::clock;
 use serde_json::Value;
 
 use super::diff::ChangedFile;
-use crate::args::CommentLevel;
 
-/// The form of a model's answer.
-pub(super) const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"required":["summary","comments"],"properties":{
+/// The JSON Schema of a model's answer.
+pub const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"required":["summary","comments"],"properties":{
 "summary":{"type":"string","description":"What the change does and whether it should be merged, in a few sentences."},
 "comments":{"type":"array","items":{"type":"object","additionalProperties":false,
 "required":["path","line","level","title","message"],"properties":{
@@ -26,17 +25,44 @@ const MAX_MESSAGE_BYTES: usize = 4_000;
 
 /// A comment on a line of the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Comment {
+pub struct Comment {
+    /// The file, from the root of the repository.
     pub path: String,
+    /// The number of the line after the change.
     pub line: u32,
+    /// How much the fault matters.
     pub level: CommentLevel,
+    /// The fault in a few words.
     pub title: String,
+    /// What goes wrong, and what to do instead.
     pub message: String,
+}
+
+/// The levels of comments, the lowest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CommentLevel {
+    /// Worth knowing.
+    Note,
+    /// Probably wrong.
+    Warning,
+    /// Must be fixed before merging.
+    Error,
+}
+
+impl CommentLevel {
+    /// Returns the name of the level in answers and reports.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
 }
 
 /// A review of a change.
 #[derive(Debug, Default)]
-pub(super) struct Review {
+pub struct Review {
     /// The revision that the change was compared with.
     pub base: String,
     /// The commit that was reviewed.
@@ -45,6 +71,7 @@ pub(super) struct Review {
     pub files: usize,
     /// Files that were too much.
     pub left_out: Vec<String>,
+    /// What the change does, and whether it should be merged.
     pub summary: String,
     /// The comments, with the gravest first.
     pub comments: Vec<Comment>,
@@ -54,7 +81,7 @@ pub(super) struct Review {
 
 impl Review {
     /// Builds the prompt that asks a model to review the change.
-    pub(super) fn build_prompt(&self, shown: &str) -> String {
+    pub fn build_prompt(&self, shown: &str) -> String {
         // Nothing in the change can know where it ends.
         let border = format!("{:016x}", clock::random_bits());
         let left_out = match self.left_out.len() {
@@ -74,8 +101,8 @@ impl Review {
         )
     }
 
-    /// Takes what counts of a model's answer.
-    pub(super) fn apply_answer(&mut self, answer: &Value, files: &[ChangedFile]) {
+    /// Takes what counts of a model's answer about the change of `files`.
+    pub fn apply_answer(&mut self, answer: &Value, files: &[ChangedFile]) {
         let text = |value: &Value, most| {
             text_truncation::word_prefix(value.as_str().unwrap_or_default(), most).to_owned()
         };
@@ -100,7 +127,7 @@ impl Review {
     }
 
     /// Describes what was reviewed, and what it was compared with.
-    pub(super) fn describe_scope(&self) -> String {
+    pub fn describe_scope(&self) -> String {
         let many = if self.files == 1 {
             "1 changed file".to_owned()
         } else {
@@ -110,12 +137,12 @@ impl Review {
     }
 
     /// The highest level of a comment.
-    pub(super) fn worst_level(&self) -> Option<CommentLevel> {
+    pub fn worst_level(&self) -> Option<CommentLevel> {
         self.comments.first().map(|comment| comment.level)
     }
 
     /// Describes in one line how much was found.
-    pub(super) fn describe_counts(&self) -> String {
+    pub fn describe_counts(&self) -> String {
         let [errors, warnings, notes] =
             [CommentLevel::Error, CommentLevel::Warning, CommentLevel::Note]
                 .map(|level| self.comments.iter().filter(|comment| comment.level == level).count());
@@ -131,19 +158,10 @@ impl Review {
     }
 }
 
-/// The name of a level.
-pub(super) const fn level_name(level: CommentLevel) -> &'static str {
-    match level {
-        CommentLevel::Note => "note",
-        CommentLevel::Warning => "warning",
-        CommentLevel::Error => "error",
-    }
-}
-
 fn parse_level(word: &str) -> Option<CommentLevel> {
     [CommentLevel::Note, CommentLevel::Warning, CommentLevel::Error]
         .into_iter()
-        .find(|level| level_name(*level) == word)
+        .find(|level| level.name() == word)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub mod error;
 pub mod error_policy;
 pub mod glob;
 pub mod home;
+pub mod hunk_reader;
 pub mod info;
 pub mod json;
 pub mod json_value;

@@ -4,7 +4,10 @@
 
 use std::fmt::Write as _;
 
-use gnoma_core::text_truncation;
+use gnoma_core::{
+    hunk_reader::{HunkReader, Side},
+    text_truncation,
+};
 
 /// Bytes of a change that a model is shown; files behind that are left out.
 const MAX_SHOWN_BYTES: usize = 256 << 10;
@@ -50,35 +53,36 @@ impl ChangedFile {
 /// Parses the output of `git diff` into the files of the change.
 pub fn parse(diff: &[u8]) -> Vec<ChangedFile> {
     let mut files: Vec<ChangedFile> = Vec::new();
-    let (mut old, mut new, mut number) = (0_u32, 0_u32, 0_u32);
+    let mut hunk = HunkReader::default();
     for line in diff.split(|byte| *byte == b'\n') {
         let line = String::from_utf8_lossy(line);
-        if let Some(names) = line.strip_prefix("diff --git ").filter(|_| old == 0 && new == 0) {
+        if !hunk.is_in_hunk()
+            && let Some(names) = line.strip_prefix("diff --git ")
+        {
             let path = parse_git_name(common_name(names).unwrap_or(names), "a/");
             files.push(ChangedFile { path, about: " (no lines)", lines: Vec::new() });
             continue;
         }
         let Some(file) = files.last_mut() else { continue };
-        if old == 0 && new == 0 {
-            if let Some((before, after, start)) = parse_hunk_header(&line) {
-                (old, new, number) = (before, after, start);
+        if !hunk.is_in_hunk() {
+            if hunk.read_header(&line) {
                 file.about = "";
             } else {
                 apply_header_line(&line, file);
             }
             continue;
         }
-        let mark = line.chars().next().unwrap_or(' ');
-        let (takes_old, takes_new) = match mark {
-            '+' => (0, 1),
-            '-' => (1, 0),
-            '\\' => continue,
-            _ => (1, 1),
-        };
-        (old, new) = (old.saturating_sub(takes_old), new.saturating_sub(takes_new));
-        let text = line.get(1..).unwrap_or_default().to_owned();
-        file.lines.push(DiffLine { mark, number: number * takes_new, text });
-        number = number.saturating_add(takes_new);
+        // Else it says that the last line has no end.
+        if let Some((side, number)) = hunk.read_line(&line) {
+            let (mark, number) = match side {
+                Side::Added => ('+', number),
+                Side::Removed => ('-', 0),
+                Side::Same => (' ', number),
+            };
+            let number = u32::try_from(number).unwrap_or_default();
+            let text = line.get(1..).unwrap_or_default().to_owned();
+            file.lines.push(DiffLine { mark, number, text });
+        }
     }
     files
 }
@@ -134,18 +138,6 @@ fn unquote_name(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// The counts of a hunk before and after the change, and its first line after it.
-fn parse_hunk_header(line: &str) -> Option<(u32, u32, u32)> {
-    let (before, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
-    let (after, _) = rest.split_once(" @@")?;
-    let count = |range: &str| match range.split_once(',') {
-        None => Some(1),
-        Some((_, count)) => count.parse().ok(),
-    };
-    let start = after.split(',').next()?.parse().ok()?;
-    Some((count(before)?, count(after)?, start))
 }
 
 /// Returns the change as a model is shown it, and the names of the files that are left out because it is too long.

@@ -12,6 +12,7 @@ pub mod branch_name;
 pub mod call_arguments;
 pub mod diff;
 pub mod duration;
+pub mod environment;
 pub mod error;
 pub mod error_policy;
 pub mod glob;

@@ -4,6 +4,8 @@
 
 #[path = "it/dependencies.rs"]
 mod dependencies;
+#[path = "it/environment.rs"]
+mod environment;
 #[path = "it/promises.rs"]
 mod promises;
 #[path = "it/structure.rs"]

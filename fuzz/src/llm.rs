@@ -11,7 +11,7 @@ use gnoma_core::{
 };
 use gnoma_llm::{
     Profile, Protocol,
-    internals::{self, Events, Framer, Record},
+    internals::{self, Events, Framer, FramingError, Record},
 };
 use serde_json::value::RawValue;
 
@@ -97,7 +97,7 @@ fn framed<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Framed {
     let mut framed = Framed::default();
     for piece in pieces {
         if let Err(error) = add_records(&mut framer, piece, &mut framed.records) {
-            framed.error = Some(without_quote(&error));
+            framed.error = Some(without_quote(&error.to_string()));
             return framed;
         }
     }
@@ -110,7 +110,7 @@ fn add_records(
     framer: &mut Framer,
     piece: &[u8],
     records: &mut Vec<OwnedRecord>,
-) -> Result<(), String> {
+) -> Result<(), FramingError> {
     framer.feed(piece)?;
     while let Some(record) = framer.next_record()? {
         records.push(record.into());
@@ -147,8 +147,8 @@ fn take<'a>(
     let mut framer = Framer::default();
     let mut decoder = internals::protocol_decoder(protocol);
     for piece in pieces {
-        framer.feed(piece)?;
-        while let Some(record) = framer.next_record()? {
+        framer.feed(piece).map_err(|error| error.to_string())?;
+        while let Some(record) = framer.next_record().map_err(|error| error.to_string())? {
             decoder.decode_frame(record.as_frame(), events).map_err(|error| error.to_string())?;
         }
     }

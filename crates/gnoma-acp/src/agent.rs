@@ -100,9 +100,9 @@ impl Agent {
                 self.on_notification(&method, params.as_deref());
             }
             Ok(Some(AcpClientMessage::Response { id, result })) => {
-                let result = result.as_deref().map_err(String::as_str);
+                let result = result.as_deref().ok();
                 if let Some(id) = id
-                    && !self.0.deliver_file(id, result.ok().and_then(files::parse_file_text))
+                    && !self.0.deliver_file(id, result.and_then(files::parse_file_text))
                 {
                     self.0.on_question_answered(id, |offers| {
                         permission::parse_answer(offers, result)
@@ -222,39 +222,21 @@ impl Agent {
     }
 }
 
-/// Does what a request asks for. What is answered later is answered by whoever has the answer.
+/// Carries out a request. Requests whose answer is not known yet are answered later.
 fn dispatch_request(
     state: &mut AgentState,
     id: &RpcId,
     method: &str,
     params: Option<&RawValue>,
 ) -> Result<(), RpcError> {
-    let is_known = METHODS.contains(&method);
-    if method != INITIALIZE && is_known && state.capabilities.is_none() {
-        let text = "send `initialize` first";
-        return Err(RpcError::new(RpcError::INVALID_REQUEST, text));
-    }
-    if !is_known {
-        let method: String = method.chars().take(100).collect();
-        let text = format!("there is no method `{method}`");
-        return Err(RpcError::new(RpcError::NO_METHOD, text));
-    }
+    check_method(state, method)?;
     let params = Params::from_raw(params)?;
+    if let Some(mode) = session_entry_mode(method) {
+        return session_setup::open_session(state, id, params, mode);
+    }
     let answer = match method {
         INITIALIZE => session_setup::initialize_client(state, params)?,
         "authenticate" => session_setup::check_auth_method(&params)?,
-        "session/new" => {
-            return session_setup::open_session(state, id, params, SessionEntryMode::New);
-        }
-        "session/load" => {
-            return session_setup::open_session(state, id, params, SessionEntryMode::Load);
-        }
-        "session/resume" => {
-            return session_setup::open_session(state, id, params, SessionEntryMode::Resume);
-        }
-        "session/fork" => {
-            return session_setup::open_session(state, id, params, SessionEntryMode::Fork);
-        }
         "session/list" => return stored::list_sessions(state, id, &params),
         "session/close" => return stored::close_session(state, id, &params),
         "session/delete" => return stored::delete_session(state, id, &params),
@@ -271,6 +253,31 @@ fn dispatch_request(
     };
     state.answer_request(id, &Ok(answer));
     Ok(())
+}
+
+/// Refuses methods that do not exist, and all but `initialize` before it was called.
+fn check_method(state: &AgentState, method: &str) -> Result<(), RpcError> {
+    if !METHODS.contains(&method) {
+        let method: String = method.chars().take(100).collect();
+        let text = format!("there is no method `{method}`");
+        return Err(RpcError::new(RpcError::NO_METHOD, text));
+    }
+    if method != INITIALIZE && state.capabilities.is_none() {
+        let text = "send `initialize` first";
+        return Err(RpcError::new(RpcError::INVALID_REQUEST, text));
+    }
+    Ok(())
+}
+
+/// Returns how a method enters a session; `None` for a method that opens none.
+fn session_entry_mode(method: &str) -> Option<SessionEntryMode> {
+    match method {
+        "session/new" => Some(SessionEntryMode::New),
+        "session/load" => Some(SessionEntryMode::Load),
+        "session/resume" => Some(SessionEntryMode::Resume),
+        "session/fork" => Some(SessionEntryMode::Fork),
+        _ => None,
+    }
 }
 
 /// The methods that there are.
@@ -293,7 +300,12 @@ const METHODS: [&str; 13] = [
 /// The client does not want an answer any more. A prompt still gets the one that says so.
 fn cancel_request(state: &mut AgentState, id: &RpcId) {
     let prompt = state.asked.values().find_map(|asked| match asked {
-        PendingHostRequest::Prompt { session, request } if request == id => Some(session.clone()),
+        PendingHostRequest::Prompt { session, request }
+        | PendingHostRequest::Task { session, request }
+            if request == id =>
+        {
+            Some(session.clone())
+        }
         _ => None,
     });
     let running = || {
@@ -325,6 +337,9 @@ fn on_host_reply(state: &mut AgentState, id: RequestId, result: Result<Reply, Re
         }
         PendingHostRequest::Prompt { session, request } => {
             session_control::on_prompt_reply(state, &session, &request, result);
+        }
+        PendingHostRequest::Task { session, request } => {
+            session_control::on_task_reply(state, &session, &request, result);
         }
         PendingHostRequest::Plain(request) => {
             state.answer_request(&request, &to_empty_result(result));

@@ -130,7 +130,7 @@ impl Calls {
         });
     }
 
-    /// A call of somebody else's that is asked about in this session.
+    /// Shows a call of another session that is asked about in this one.
     pub(crate) fn show_question(&mut self, call: &ToolCall, cwd: &str, out: &mut Vec<Value>) {
         self.show_call(call, cwd, out);
         if let Some(open) = self.open(&call.id) {

@@ -1,7 +1,10 @@
 //! What can be chosen in a session: its mode, its model and how much models think, in the forms that clients know.
 
 use gnoma_core::{
-    ModelRef, ThinkingMode, json_value::json, protocol::SessionView, session::PermissionMode,
+    ModelRef, ThinkingMode,
+    json_value::json,
+    protocol::SessionView,
+    session::{PermissionMode, PermissionModeError},
 };
 use serde_json::Value;
 
@@ -132,7 +135,7 @@ fn current_model(view: &SessionView, pinned: &PinnedModel) -> String {
 
 /// The mode of this name.
 pub(crate) fn parse_mode(id: &str) -> Result<PermissionMode, RpcError> {
-    id.parse().map_err(|why: String| RpcError::invalid_params(why))
+    id.parse().map_err(|error: PermissionModeError| RpcError::invalid_params(error.to_string()))
 }
 
 /// Returns the choice that setting an option to a value stands for.
@@ -152,7 +155,9 @@ pub(crate) fn parse_choice(
         },
         THINKING if value == BY_SETTINGS => Ok(ConfigChoice::Thinking(None)),
         THINKING => {
-            let way = value.parse().map_err(|why: String| RpcError::invalid_params(why))?;
+            let way = value
+                .parse::<ThinkingMode>()
+                .map_err(|error| RpcError::invalid_params(error.to_string()))?;
             Ok(ConfigChoice::Thinking(Some(way)))
         }
         _ => Err(RpcError::invalid_params(format!("there is no option `{option}`"))),

@@ -47,16 +47,7 @@ pub(crate) fn build_request(
     translator: &mut Translator,
     out: &mut Vec<Value>,
 ) -> ClientQuestion {
-    let cwd = translator.cwd().to_owned();
-    let during = question.during.as_ref().filter(|call| translator.calls.client_id(call).is_some());
-    // A question in the middle of a call has an id that was never announced: it belongs to that call.
-    let shown = during.unwrap_or(&question.call.id);
-    match (&question.during, during) {
-        (None, _) => translator.calls.show_call(&question.call, &cwd, out),
-        // That call has ended, and what it started goes on.
-        (Some(_), None) => translator.calls.show_question(&question.call, &cwd, out),
-        (Some(_), Some(_)) => (),
-    }
+    let shown = announce_call(question, translator, out);
     let id = translator.calls.client_id(shown).unwrap_or(shown.as_str()).to_owned();
     let call = question.call.id.clone();
     if question.inquiry.is_some() && forms {
@@ -72,26 +63,17 @@ pub(crate) fn build_request(
         "toolCallId": id,
         "title": question_title(question),
         "kind": tool_kind(&question.call.name),
-        "locations": call_locations(&question.call, &cwd),
+        "locations": call_locations(&question.call, translator.cwd()),
     });
-    if question.preview.is_some() || !question.notable.is_empty() {
-        let mut content = render_notable_changes(&question.notable);
-        let diff = question.preview.iter();
-        content.extend(
-            diff.flat_map(|diff| translator.calls.render_preview(shown, diff, translator.cwd())),
-        );
+    let content = render_changes(question, shown, translator);
+    if !content.is_empty() || question.preview.is_some() {
         update["content"] = Value::Array(content.clone());
         out.push(json!({
             "sessionUpdate": "tool_call_update", "toolCallId": id, "content": content,
         }));
     }
     let offered = build_options(question);
-    let options: Vec<_> = (0_usize..)
-        .zip(&offered)
-        .map(|(place, OfferedOption { name, kind, .. })| {
-            json!({ "optionId": place.to_string(), "name": name, "kind": kind })
-        })
-        .collect();
+    let options = render_options(&offered);
     let params = json!({ "sessionId": session, "toolCall": update, "options": options });
     let answers = offered.into_iter().map(|offered| offered.answer).collect();
     ClientQuestion {
@@ -100,6 +82,34 @@ pub(crate) fn build_request(
         call,
         offers: AnswerOffer::Options(answers),
     }
+}
+
+/// Shows the call that a question belongs to, unless the client knows it, and returns its id.
+fn announce_call<'q>(
+    question: &'q Question,
+    translator: &mut Translator,
+    out: &mut Vec<Value>,
+) -> &'q CallId {
+    let cwd = translator.cwd().to_owned();
+    let during = question.during.as_ref().filter(|call| translator.calls.client_id(call).is_some());
+    match (&question.during, during) {
+        (None, _) => translator.calls.show_call(&question.call, &cwd, out),
+        // That call has ended, and what it started goes on.
+        (Some(_), None) => translator.calls.show_question(&question.call, &cwd, out),
+        (Some(_), Some(_)) => (),
+    }
+    // A question in the middle of a call has an id that was never announced: it belongs to that call.
+    during.unwrap_or(&question.call.id)
+}
+
+/// Renders the changes that a call would make: first those to look at by name, then the diff.
+fn render_changes(question: &Question, call: &CallId, translator: &Translator) -> Vec<Value> {
+    let mut content = render_notable_changes(&question.notable);
+    let diff = question.preview.iter();
+    content.extend(
+        diff.flat_map(|diff| translator.calls.render_preview(call, diff, translator.cwd())),
+    );
+    content
 }
 
 /// Lists, as a text, the changes that the user must see by name before approving.
@@ -155,6 +165,16 @@ fn build_options(question: &Question) -> Vec<OfferedOption> {
     all
 }
 
+/// Renders the answers that are offered; the id of each is its place.
+fn render_options(offered: &[OfferedOption]) -> Vec<Value> {
+    (0_usize..)
+        .zip(offered)
+        .map(|(place, OfferedOption { name, kind, .. })| {
+            json!({ "optionId": place.to_string(), "name": name, "kind": kind })
+        })
+        .collect()
+}
+
 /// A form for a question that is answered with words.
 fn build_form(session: &str, call: &str, question: &Question) -> Value {
     let choices = question.inquiry.as_ref().map(|it| it.choices.as_slice()).unwrap_or_default();
@@ -175,13 +195,11 @@ fn build_form(session: &str, call: &str, question: &Question) -> Value {
     })
 }
 
-/// Reads the client's answer to a question. An answer that cannot be read is no approval.
-pub(crate) fn parse_answer(
-    offers: &AnswerOffer,
-    result: Result<&RawValue, &str>,
-) -> PermissionAnswer {
+/// Reads the client's answer to a question, which is `None` if the client answered with an error. An answer that cannot
+/// be read is no approval.
+pub(crate) fn parse_answer(offers: &AnswerOffer, result: Option<&RawValue>) -> PermissionAnswer {
     let deny = |reason: &str| PermissionAnswer::Deny { reason: reason.to_owned() };
-    let Ok(result) = result else { return deny("the client could not ask the person") };
+    let Some(result) = result else { return deny("the client could not ask the person") };
     match offers {
         AnswerOffer::Options(answers) => {
             let Ok(PermissionResponse { outcome }) = gnoma_core::json::from_str(result.get())
@@ -259,7 +277,7 @@ mod tests {
     }
 
     fn said(offers: &AnswerOffer, json: &str) -> PermissionAnswer {
-        parse_answer(offers, Ok(&RawValue::from_string(json.to_owned()).unwrap()))
+        parse_answer(offers, Some(&RawValue::from_string(json.to_owned()).unwrap()))
     }
 
     fn selected(id: &str) -> String {
@@ -304,7 +322,7 @@ mod tests {
         ] {
             assert!(deny(said(&asked(&question(), false).0.offers, wrong)), "{wrong}");
         }
-        assert!(deny(parse_answer(&asked(&question(), false).0.offers, Err("no"))));
+        assert!(deny(parse_answer(&asked(&question(), false).0.offers, None)));
         assert_eq!(
             said(&asked(&question(), false).0.offers, &selected("0")),
             PermissionAnswer::Allow

@@ -37,18 +37,12 @@ pub async fn serve_client(
         let waiting = std::mem::take(agent.output_buffer());
         let is_writing = !waiting.is_empty();
         let is_heard = waiting.len() < MAX_OUT_BYTES && !agent.is_behind();
-        let shows = async {
-            match show_at {
-                Some(at) => sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
         let woke = tokio::select! {
             biased;
             written = output.write(&waiting), if is_writing => RunEvent::Written(written?),
             read = input.read(&mut buffer), if is_heard => RunEvent::Read(read?),
             message = agent.next(), if waiting.len() < MAX_TOLD_BYTES => RunEvent::Told(message),
-            () = shows => RunEvent::Show,
+            () = wait_until(show_at) => RunEvent::Show,
         };
         // What could not be written yet stays in front of what follows.
         *agent.output_buffer() = waiting;
@@ -72,11 +66,20 @@ pub async fn serve_client(
         }
     }
     let rest = std::mem::take(agent.output_buffer());
-    let last = async {
-        output.write_all(&rest).await?;
-        output.flush().await
-    };
-    timeout(LAST_PATIENCE, last).await.unwrap_or(Ok(()))
+    timeout(LAST_PATIENCE, write_rest(output, &rest)).await.unwrap_or(Ok(()))
+}
+
+/// Waits until this time; forever without one.
+async fn wait_until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn write_rest(mut output: impl AsyncWrite + Unpin, rest: &[u8]) -> io::Result<()> {
+    output.write_all(rest).await?;
+    output.flush().await
 }
 
 /// An event that the agent's loop waits for.

@@ -30,6 +30,8 @@ use crate::{
 const MAX_PAGE: u32 = 1_000;
 /// gnoma's own command, behind which the protocol has no other place for it.
 pub(crate) const COMPACT: &str = "compact";
+/// Runs, lists and resumes tasks.
+pub(crate) const TASK: &str = "task";
 
 /// The way in which a session came to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -365,7 +367,7 @@ impl ClientSession {
                 let text = format!("Stopped without progress: {what}");
                 self.translator.push_remark(&text, out);
             }
-            // Whoever asked gets it as the answer.
+            // A request that waits for the turn gets the error as its answer.
             Outcome::Failed { error, .. } if !self.turns.is_waited_for() => {
                 self.translator.push_remark(&error.to_string(), out);
             }

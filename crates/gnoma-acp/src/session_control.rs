@@ -2,18 +2,20 @@
 
 use gnoma_core::{
     Content,
+    info::Choice,
     json_value::json,
-    protocol::{Reply, Request, RequestError},
+    protocol::{Reply, Request, RequestError, TaskRequest, TaskRunState},
     store::SessionId,
 };
 use serde_json::Value;
 
 use crate::{
     config::{self, ConfigChoice},
+    effect::push_updates,
     error::RpcError,
     params::{Params, missing_parameter},
     prompt,
-    session::COMPACT,
+    session::{COMPACT, TASK},
     state::{AgentState, PendingHostRequest, SetOption},
     wire::RpcId,
 };
@@ -27,7 +29,17 @@ pub(crate) fn submit_prompt(
     let blocks = params.prompt.take().ok_or_else(|| missing_parameter("prompt"))?;
     let (id, session) = state.open(params.required_session()?)?;
     let content = prompt::parse_content(blocks)?;
-    let (content, wanted) = match parse_compact_command(&content) {
+    if let Some(words) = parse_own_command(&content, TASK) {
+        let elsewhere = || {
+            let text = format!("`/task {words}` is for a terminal; `gnoma task --help` says how");
+            RpcError::invalid_params(text)
+        };
+        let wanted = Request::Task(TaskRequest::parse(&words).ok_or_else(elsewhere)?);
+        let asked = PendingHostRequest::Task { session: id.clone(), request: request.clone() };
+        state.request_host(Some(&id), wanted, request, asked);
+        return Ok(());
+    }
+    let (content, wanted) = match parse_own_command(&content, COMPACT) {
         Some(focus) => (Vec::new(), Request::Compact { focus }),
         None => (content.clone(), Request::Send { content }),
     };
@@ -41,11 +53,42 @@ pub(crate) fn submit_prompt(
     Ok(())
 }
 
-/// Returns what a summary is to dwell on, if the message is gnoma's own command for a summary.
-fn parse_compact_command(content: &[Content]) -> Option<String> {
+/// Returns the words behind one of gnoma's own commands, if the message is that command.
+fn parse_own_command(content: &[Content], name: &str) -> Option<String> {
     let [Content::Text(text)] = content else { return None };
-    let rest = text.text.strip_prefix('/')?.strip_prefix(COMPACT)?;
+    let rest = text.text.strip_prefix('/')?.strip_prefix(name)?;
     (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim().to_owned())
+}
+
+/// The host has answered about tasks, or a run has ended.
+pub(crate) fn on_task_reply(
+    state: &mut AgentState,
+    session: &SessionId,
+    request: &RpcId,
+    result: Result<Reply, RequestError>,
+) {
+    let (text, reason) = match result {
+        Err(error) => return state.answer_request(request, &Err(error.into())),
+        Ok(Reply::Task(report)) if report.state == TaskRunState::Stopped => {
+            (report.summary, "cancelled")
+        }
+        Ok(Reply::Task(report)) => (report.summary, "end_turn"),
+        Ok(Reply::Text(text)) => (text, "end_turn"),
+        Ok(Reply::Choices(tasks)) if tasks.is_empty() => ("no tasks".to_owned(), "end_turn"),
+        Ok(Reply::Choices(tasks)) => {
+            let line = |task: &Choice| format!("- `/task {}`: {}\n", task.name, task.about);
+            (tasks.iter().map(line).collect(), "end_turn")
+        }
+        Ok(_) => (String::new(), "end_turn"),
+    };
+    let mut fx = Vec::new();
+    if let Some(open) = state.sessions.get_mut(session) {
+        let mut out = Vec::new();
+        open.translator.push_answer(&text, &mut out);
+        push_updates(out, &mut fx);
+    }
+    state.run_effects(session, fx);
+    state.answer_request(request, &Ok(json!({ "stopReason": reason })));
 }
 
 /// The host has taken a prompt, or has not.
@@ -145,7 +188,7 @@ mod tests {
 
     #[test]
     fn our_own_command_is_told_from_words() {
-        let of = |text: &str| parse_compact_command(&[Content::from_text(text)]);
+        let of = |text: &str| parse_own_command(&[Content::from_text(text)], COMPACT);
         assert_eq!(of("/compact"), Some(String::new()));
         assert_eq!(of("/compact  the tests "), Some("the tests".to_owned()));
         assert_eq!(of("/compactor"), None);

@@ -139,7 +139,7 @@ pub(crate) fn on_session_opened(
         return state.run_effects(&session, fx);
     }
     if !state.in_flight.contains(&request) {
-        // Cancelled meanwhile: nobody has seen it.
+        // The client cancelled the request and has not seen the session.
         return state.queue_host_request(
             Some(&session),
             Request::Close,

@@ -90,6 +90,8 @@ pub(crate) enum PendingHostRequest {
     Page(SessionId),
     /// A prompt for a session.
     Prompt { session: SessionId, request: RpcId },
+    /// A prompt that asks about tasks, or runs one.
+    Task { session: SessionId, request: RpcId },
     /// The client's request is answered only with the fact that it is done.
     Plain(RpcId),
     /// An option is set.
@@ -195,7 +197,7 @@ impl AgentState {
         }
     }
 
-    /// Asks the host for something that nobody waits for, once it has room for that.
+    /// Sends a request to the host once it has room for it.
     pub(crate) fn queue_host_request(
         &mut self,
         session: Option<&SessionId>,
@@ -309,7 +311,7 @@ impl AgentState {
     pub(crate) fn deliver_file(&mut self, id: u64, text: Option<String>) -> bool {
         let Some(reply) = self.files.remove(&id) else { return false };
         if let Some(text) = text {
-            // Whoever has waited too long has read the file as it is saved.
+            // A tool that has waited too long has read the file as it is saved.
             let _late = reply.try_send(text);
         }
         true

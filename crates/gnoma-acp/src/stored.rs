@@ -121,13 +121,13 @@ pub(crate) fn leave_resting(state: &mut AgentState) {
     }
 }
 
-/// The session is left: whether it has gone with that is asked, for whoever opens it again at once.
+/// Asks the host whether a session that was left has ended: a client that opens it again at once must know.
 pub(crate) fn on_detached(state: &mut AgentState, session: SessionId, request: RpcId) {
     state.leaving.push((session, request));
     state.queue_host_request(None, Request::List, PendingHostRequest::Living);
 }
 
-/// Answers whoever closed sessions that are gone, or that others see. Titles may have changed.
+/// Answers the requests to close sessions that have ended or that other clients see. Titles may have changed.
 pub(crate) fn on_live_sessions(state: &mut AgentState, all: &[LiveSession]) {
     let is_there =
         |id: &SessionId| all.iter().any(|live| live.status.session == *id && live.subscribers == 0);

@@ -69,21 +69,7 @@ impl Translator {
             }
             Event::RoundStarted { .. } => self.next_message(out),
             Event::Routed(routing) => self.push_routing(routing, choices, out),
-            Event::ArmChanged { from, to, why, retracted } => {
-                self.next_message(out);
-                self.models = vec![to.clone()];
-                let again = if *retracted { " Its partial answer is discarded." } else { "" };
-                self.push_remark(
-                    &format!("{from} failed: {why}. Continuing with {to}.{again}"),
-                    out,
-                );
-            }
-            Event::Retrying { error, wait_ms, retracted, .. } => {
-                self.next_message(out);
-                let again = if *retracted { " The answer starts over." } else { "" };
-                let wait = duration::format_duration(Duration::from_secs(wait_ms.div_ceil(1_000)));
-                self.push_thought(&format!("{error}; retrying in {wait}.{again}"), out);
-            }
+            Event::ArmChanged { .. } | Event::Retrying { .. } => self.push_retry(event, out),
             Event::Conferred { members, author, .. } => {
                 let members: Vec<_> = members.iter().map(ToString::to_string).collect();
                 let members = members.join(", ");
@@ -99,6 +85,27 @@ impl Translator {
             Event::PlanChanged { steps } => out.push(plan_update(steps)),
             Event::Compacted { summary, .. } => self.push_compaction(summary, out),
             Event::Notice { level, text } => self.push_notice(*level, text, out),
+            _ => (),
+        }
+    }
+
+    /// Tells that the call of a model failed, and is made again by the same or another model.
+    fn push_retry(&mut self, event: &Event, out: &mut Vec<Value>) {
+        self.next_message(out);
+        match event {
+            Event::ArmChanged { from, to, why, retracted } => {
+                self.models = vec![to.clone()];
+                let again = if *retracted { " Its partial answer is discarded." } else { "" };
+                self.push_remark(
+                    &format!("{from} failed: {why}. Continuing with {to}.{again}"),
+                    out,
+                );
+            }
+            Event::Retrying { error, wait_ms, retracted, .. } => {
+                let again = if *retracted { " The answer starts over." } else { "" };
+                let wait = duration::format_duration(Duration::from_secs(wait_ms.div_ceil(1_000)));
+                self.push_thought(&format!("{error}; retrying in {wait}.{again}"), out);
+            }
             _ => (),
         }
     }
@@ -222,6 +229,13 @@ impl Translator {
     fn push_thought(&mut self, text: &str, out: &mut Vec<Value>) {
         self.message += 1;
         out.push(self.message_chunk("agent_thought_chunk", &format!("{text}\n\n")));
+        self.message += 1;
+    }
+
+    /// Adds a text of several lines that answers a command of gnoma's own.
+    pub(crate) fn push_answer(&mut self, text: &str, out: &mut Vec<Value>) {
+        self.message += 1;
+        out.push(self.message_chunk("agent_message_chunk", &format!("{text}\n\n")));
         self.message += 1;
     }
 

@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, one message a line. Pure; whoever sends the lines may send anything.
+//! JSON-RPC 2.0, one message a line. Pure; the sender of the lines may send anything.
 
 use std::fmt;
 
@@ -69,10 +69,16 @@ pub enum AcpClientMessage {
     Response {
         /// The id of the request; `None` where it is none of ours.
         id: Option<u64>,
-        /// The result, or the words of the error.
-        result: Result<Box<RawValue>, String>,
+        /// The result, or the error that came in its place.
+        result: Result<Box<RawValue>, PeerError>,
     },
 }
+
+/// The error with which the other side answered a request: the first KiB of its JSON, empty where the answer has
+/// neither a result nor an error.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PeerError(pub String);
 
 /// A line that is no message: under which id its error goes back, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -199,10 +205,10 @@ fn decode_response(frame: &RpcFrame<'_>) -> AcpClientMessage {
         (Some(error), _) => {
             let mut text = error.get().to_owned();
             text.truncate(text.floor_char_boundary(MAX_ERROR_BYTES));
-            Err(text)
+            Err(PeerError(text))
         }
         (None, Some(result)) => Ok(result.to_owned()),
-        (None, None) => Err(String::new()),
+        (None, None) => Err(PeerError(String::new())),
     };
     AcpClientMessage::Response { id, result }
 }

@@ -25,8 +25,8 @@ pub fn read_answer(protocol: Protocol, answer: &Answer) -> Result<()> {
     let mut events = VecDeque::new();
     let mut seen = StreamTally::default();
     for bytes in answer.bytes.chunks(READ_BYTES) {
-        framer.feed(bytes).map_err(anyhow::Error::msg)?;
-        while let Some(record) = framer.next_record().map_err(anyhow::Error::msg)? {
+        framer.feed(bytes)?;
+        while let Some(record) = framer.next_record()? {
             decoder.decode_frame(record.as_frame(), &mut events)?;
         }
         seen.count_events(&mut events);

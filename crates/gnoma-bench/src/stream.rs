@@ -170,12 +170,7 @@ fn write_responses_stream(out: &mut String, deltas: usize, words: &mut Words) {
         sequence += 1;
     };
     let item = "msg_06bfd4b24e2000110169fb7ce27ed4819da8cca0fe807cad2b";
-    let response = |status: &str, output: &str| {
-        format!(
-            r#""response":{{"id":"resp_06bfd4b24e200011","object":"response","created_at":1785367846,"status":"{status}","error":null,"incomplete_details":null,"model":"gpt-5.5","output":[{output}],"usage":{{"input_tokens":1520,"input_tokens_details":{{"cached_tokens":0}},"output_tokens":9000,"output_tokens_details":{{"reasoning_tokens":0}},"total_tokens":10520}}}}"#
-        )
-    };
-    event(out, "response.created", &response("in_progress", ""));
+    event(out, "response.created", &response_field("in_progress", ""));
     let message = |status: &str, content: &str| {
         format!(
             r#"{{"id":"{item}","type":"message","status":"{status}","content":[{content}],"role":"assistant"}}"#
@@ -206,7 +201,14 @@ fn write_responses_stream(out: &mut String, deltas: usize, words: &mut Words) {
     let message = message("completed", &part(&whole));
     let done = format!(r#""item":{message},"output_index":0"#);
     event(out, "response.output_item.done", &done);
-    event(out, "response.completed", &response("completed", &message));
+    event(out, "response.completed", &response_field("completed", &message));
+}
+
+/// Returns the field with the response of this status, whose output is JSON.
+fn response_field(status: &str, output: &str) -> String {
+    format!(
+        r#""response":{{"id":"resp_06bfd4b24e200011","object":"response","created_at":1785367846,"status":"{status}","error":null,"incomplete_details":null,"model":"gpt-5.5","output":[{output}],"usage":{{"input_tokens":1520,"input_tokens_details":{{"cached_tokens":0}},"output_tokens":9000,"output_tokens_details":{{"reasoning_tokens":0}},"total_tokens":10520}}}}"#
+    )
 }
 
 fn write_google_stream(out: &mut String, deltas: usize, words: &mut Words) {

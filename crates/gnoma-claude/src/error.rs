@@ -47,7 +47,7 @@ pub(crate) enum DriverError {
     #[error("{0}")]
     UnsayableRule(&'static str),
     /// A rule that cannot be read.
-    #[error("{}", .0.why)]
+    #[error("{}", .0.fault)]
     InvalidRule(#[source] RuleError),
     /// A tool that must not run cannot be denied.
     #[error("`--disallowedTools {written}` cannot be enforced: {source}; nothing was started")]

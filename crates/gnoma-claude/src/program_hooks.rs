@@ -9,7 +9,7 @@ use gnoma_core::{
     session::PermissionMode,
     tool::BoxFuture,
 };
-use gnoma_extend::hooks::{CallbackResult, Callbacks, HookCaller, merge_answers};
+use gnoma_extend::hooks::{CallbackResult, Callbacks, HookCallError, HookCaller, merge_answers};
 use serde_json::Value;
 
 use super::{
@@ -34,7 +34,7 @@ pub(super) struct ProgramHookCaller {
 }
 
 impl HookCaller for ProgramHookCaller {
-    fn call(&self, id: &str, mut facts: Value) -> BoxFuture<'static, Result<Value, String>> {
+    fn call(&self, id: &str, mut facts: Value) -> BoxFuture<'static, Result<Value, HookCallError>> {
         if let (Some(SubagentIdentity { id, name }), Some(fields)) =
             (&self.agent, facts.as_object_mut())
         {
@@ -47,7 +47,7 @@ impl HookCaller for ProgramHookCaller {
             fields.insert("tool_use_id".to_owned(), call.into());
         }
         let answer = self.control.send_request(request);
-        Box::pin(async move { answer.await.map_err(|error| error.to_string()) })
+        Box::pin(async move { answer.await.map_err(HookCallError::new) })
     }
 }
 

@@ -23,14 +23,31 @@ pub enum KeyDescription {
     Section(Vec<&'static str>),
 }
 
+/// A text that names no setting.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingKeyError {
+    /// The text is not a key of TOML.
+    #[error("`{}` is not a key; keys look like `tui.theme`", key.escape_debug())]
+    Syntax {
+        /// The text that was to be a key.
+        key: String,
+    },
+    /// There is no setting of that name.
+    #[error("there is no setting `{}`; {}", key.escape_debug(), describe_nearest(*nearest))]
+    Unknown {
+        /// The key that is unknown.
+        key: String,
+        /// The known key that was probably meant.
+        nearest: Option<&'static str>,
+    },
+}
+
 /// Looks up a key as TOML writes it, such as `tui.theme` or `provider.models."my.server"`.
 ///
 /// # Errors
-/// There is no such key: a sentence that says so, with the key that was probably meant.
-pub fn describe_key(key: &str) -> Result<KeyDescription, String> {
-    let parsed = Key::parse(key).map_err(|_| {
-        format!("`{}` is not a key; keys look like `tui.theme`", key.escape_debug())
-    })?;
+/// There is no such key.
+pub fn describe_key(key: &str) -> Result<KeyDescription, SettingKeyError> {
+    let parsed = Key::parse(key).map_err(|_| SettingKeyError::Syntax { key: key.to_owned() })?;
     let names: Vec<String> = parsed.iter().map(|name| name.get().to_owned()).collect();
     let path = names.iter().fold(KeyPath::default(), |path, name| path.with_name(name));
     match schema::lookup_key(&path) {
@@ -38,18 +55,23 @@ pub fn describe_key(key: &str) -> Result<KeyDescription, String> {
         KnownKey::Section | KnownKey::List(_) => Ok(KeyDescription::Section(
             schema::rows_below(&path).map(|(_, row)| row.path).collect(),
         )),
-        KnownKey::Nothing => Err(describe_unknown_key(key)),
+        KnownKey::Nothing => {
+            Err(SettingKeyError::Unknown { key: key.to_owned(), nearest: nearest_key(key) })
+        }
     }
 }
 
-fn describe_unknown_key(key: &str) -> String {
+/// Returns the key that was probably meant by one that is unknown.
+fn nearest_key(key: &str) -> Option<&'static str> {
     let paths = ROWS.iter().filter(|row| row.is_single()).map(|row| row.path);
     // People leave the section out.
     let by_name = ROWS.iter().find(|row| row.path.rsplit('.').next() == Some(key));
-    let near = by_name.map(|row| row.path).or_else(|| nearest_name(key, paths));
-    let near = near
-        .map_or_else(|| mistakes::LISTS_KEYS.to_owned(), |near| format!("did you mean `{near}`?"));
-    format!("there is no setting `{}`; {near}", key.escape_debug())
+    by_name.map(|row| row.path).or_else(|| nearest_name(key, paths))
+}
+
+fn describe_nearest(nearest: Option<&str>) -> String {
+    nearest
+        .map_or_else(|| mistakes::LISTS_KEYS.to_owned(), |near| format!("did you mean `{near}`?"))
 }
 
 #[cfg(test)]
@@ -61,7 +83,7 @@ mod tests {
         let found = |key: &str| match describe_key(key) {
             Ok(KeyDescription::Setting { row, .. }) => row.path.to_owned(),
             Ok(KeyDescription::Section(keys)) => keys.join(" "),
-            Err(said) => said,
+            Err(error) => error.to_string(),
         };
         assert_eq!(found("tui.theme"), "tui.theme");
         assert_eq!(found("provider.models.\"my.server\""), "provider.models.*");

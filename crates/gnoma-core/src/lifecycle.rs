@@ -9,10 +9,12 @@ use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 use serde_json::Value;
 
 use crate::{
+    duration,
+    error::ProviderError,
     json::RawJson,
-    message::{Message, ToolCall},
+    message::{Message, ModelRef, ToolCall},
     session::{Event, PermissionMode},
-    tool::{BoxFuture, ToolOutcome},
+    tool::{BoxFuture, SpawnError, ToolOutcome},
 };
 
 /// A point in a session's life.
@@ -290,9 +292,45 @@ pub trait SideModel: Send + Sync {
     /// cannot.
     fn can_look(&self) -> bool;
 
-    /// Asks, and returns the whole answer, or a sentence that says why there is none. Dropping the
-    /// future ends it.
-    fn ask(&self, question: SideQuestion) -> BoxFuture<'static, Result<String, String>>;
+    /// Asks, and returns the whole answer. Dropping the future ends it.
+    fn ask(&self, question: SideQuestion) -> BoxFuture<'static, Result<String, SideQuestionError>>;
+}
+
+/// A side question that has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SideQuestionError {
+    /// Too many side questions run already.
+    #[error("too many are already running")]
+    TooMany,
+    /// The session has no model that can be asked.
+    #[error("no model can be asked now")]
+    NoModel,
+    /// The session has no model of the wanted name, or it is unavailable.
+    #[error("the model `{0}` is unavailable, or not one of this session's")]
+    UnknownModel(String),
+    /// All models that were asked failed.
+    #[error("{}", join_failures(.0))]
+    AllFailed(Vec<(ModelRef, ProviderError)>),
+    /// The session that would look at files cannot be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// The question was cancelled.
+    #[error("it was cancelled")]
+    Cancelled,
+    /// The session that looked at files failed, for this reason.
+    #[error("{0}")]
+    ChildFailed(String),
+    /// The session has ended.
+    #[error("the session is over")]
+    SessionOver,
+    /// The answer took longer than this.
+    #[error("no answer within {}", duration::format_duration(*.0))]
+    Late(Duration),
+}
+
+fn join_failures(failures: &[(ModelRef, ProviderError)]) -> String {
+    let lines = failures.iter().map(|(arm, error)| format!("{arm}: {error}"));
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 impl fmt::Debug for dyn SideModel {

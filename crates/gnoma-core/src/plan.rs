@@ -45,20 +45,29 @@ struct PlanArguments {
     steps: Vec<PlanStep>,
 }
 
-/// The plan in the arguments of a call that sets it.
+/// Arguments that are no plan; displayed in words for the model.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanArgumentsError {
+    /// The arguments do not have the shape of a plan.
+    #[error(transparent)]
+    Arguments(#[from] serde_json::Error),
+    /// The plan has too many steps, or a step is empty or too long.
+    #[error("a plan has at most {} steps of 1 to {} bytes each", MAX_STEPS, MAX_STEP_BYTES)]
+    TooLarge,
+}
+
+/// Reads the plan in the arguments of a call that sets it.
 ///
 /// # Errors
-/// What is wrong with it, for the model.
-pub fn parse_plan(arguments: &RawJson) -> Result<Vec<PlanStep>, String> {
-    let PlanArguments { mut steps } = arguments.read().map_err(|error| error.to_string())?;
+/// The arguments are no plan.
+pub fn parse_plan(arguments: &RawJson) -> Result<Vec<PlanStep>, PlanArgumentsError> {
+    let PlanArguments { mut steps } = arguments.read()?;
     for step in &mut steps {
         step.text = step.text.split_whitespace().collect::<Vec<_>>().join(" ");
     }
     let is_fit = |step: &PlanStep| (1..=MAX_STEP_BYTES).contains(&step.text.len());
     if steps.len() > MAX_STEPS || !steps.iter().all(is_fit) {
-        return Err(format!(
-            "a plan has at most {MAX_STEPS} steps of 1 to {MAX_STEP_BYTES} bytes each"
-        ));
+        return Err(PlanArgumentsError::TooLarge);
     }
     Ok(steps)
 }

@@ -21,7 +21,7 @@ pub use self::{
     notice::NoticeLevel,
     outcome::Outcome,
     routing::Routing,
-    step::StepTurn,
+    step::{SideStep, SideWork, StepTurn},
 };
 use crate::{
     error::ProviderError,
@@ -104,17 +104,26 @@ impl fmt::Display for PermissionMode {
     }
 }
 
-impl FromStr for PermissionMode {
-    type Err = String;
+/// A name that is no permission mode.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown permission mode `{name}`; the modes are {}",
+    PermissionMode::ALL.map(PermissionMode::name).join(", ")
+)]
+pub struct PermissionModeError {
+    /// The name.
+    pub name: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for PermissionMode {
+    type Err = PermissionModeError;
+
+    fn from_str(text: &str) -> Result<Self, PermissionModeError> {
         // As lenient as the configuration: `accept-edits`, `acceptEdits` and `Plan` are meant.
         let letters = |name: &str| name.replace(['-', '_', ' '], "").to_lowercase();
         let is_named = |mode: &Self| letters(mode.name()) == letters(text);
-        Self::ALL.into_iter().find(is_named).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|mode| mode.name()).collect();
-            format!("unknown permission mode `{text}`; the modes are {}", names.join(", "))
-        })
+        let mode = Self::ALL.into_iter().find(is_named);
+        mode.ok_or_else(|| PermissionModeError { name: text.to_owned() })
     }
 }
 

@@ -27,19 +27,24 @@ impl fmt::Display for ThinkingMode {
     }
 }
 
-impl FromStr for ThinkingMode {
-    type Err = String;
+/// A text that is no way to think.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a way to think; write off, adaptive or a number of tokens such as 8000")]
+pub struct ThinkingModeError {
+    /// The text.
+    pub text: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for ThinkingMode {
+    type Err = ThinkingModeError;
+
+    fn from_str(text: &str) -> Result<Self, ThinkingModeError> {
         match text {
             "off" => Ok(Self::Off),
             "adaptive" => Ok(Self::Adaptive),
             number => match number.parse() {
                 Ok(tokens) if tokens > 0 => Ok(Self::Tokens(tokens)),
-                _ => Err(format!(
-                    "`{text}` is not a way to think; write off, adaptive or a number of tokens \
-                     such as 8000"
-                )),
+                _ => Err(ThinkingModeError { text: text.to_owned() }),
             },
         }
     }

@@ -484,11 +484,16 @@ pub trait Tool: Send + Sync {
         0
     }
 
-    /// What the call would change, as a unified diff, for the permission prompt. Changes nothing.
+    /// Returns the change that the call would make, as a unified diff, for the permission prompt. Changes nothing.
     ///
     /// # Errors
-    /// Why the call would fail as things are, for the model: nobody needs to be asked about it.
-    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, String> {
+    /// The call would fail as things are, so that no person needs to be asked about it.
+    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, PreviewError> {
         Ok(None)
     }
 }
+
+/// A call that would fail as things are; the reason in words for the model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PreviewError(pub String);

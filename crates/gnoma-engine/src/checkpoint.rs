@@ -10,7 +10,7 @@ use std::sync::{
 
 use gnoma_core::{
     ToolCall, ToolSpec,
-    store::{Checkpoints, Durability, Record},
+    store::{Checkpoints, Durability, Record, StoreError},
     tool::{Access, Grant, TouchedResource},
 };
 use gnoma_guard::firewall::Firewall;
@@ -30,6 +30,11 @@ const MAX_LABEL_SOURCE_BYTES: usize = 4096;
 
 /// Label of what is kept when a turn is over.
 const AFTER_TURN: &str = "after the turn";
+
+/// The reason why a call does not run: the files before it could not be saved.
+#[derive(Debug, thiserror::Error)]
+#[error("not run: could not checkpoint the files first ({0})")]
+pub(crate) struct CheckpointError(#[source] StoreError);
 
 /// The port, with what a session adds to it.
 pub(crate) struct CheckpointSaver {
@@ -60,13 +65,11 @@ impl CheckpointSaver {
         matches!(self.unkept, CheckpointFailurePolicy::Run) && self.order.try_lock().is_ok()
     }
 
-    /// Keeps the files before a call. An error is the reason why the call must not run.
-    pub(crate) async fn keep_before(&self, label: String) -> Result<(), String> {
+    /// Saves the files before a call. An error is the reason why the call must not run.
+    pub(crate) async fn keep_before(&self, label: String) -> Result<(), CheckpointError> {
         match (self.save_checkpoint(label).await, self.unkept) {
             (Ok(()), _) | (Err(_), CheckpointFailurePolicy::Run) => Ok(()),
-            (Err(why), CheckpointFailurePolicy::Refuse) => {
-                Err(format!("not run: could not checkpoint the files first ({why})"))
-            }
+            (Err(error), CheckpointFailurePolicy::Refuse) => Err(CheckpointError(error)),
         }
     }
 
@@ -76,7 +79,7 @@ impl CheckpointSaver {
         drop(self.save_checkpoint(AFTER_TURN.to_owned()).await);
     }
 
-    async fn save_checkpoint(&self, label: String) -> Result<(), String> {
+    async fn save_checkpoint(&self, label: String) -> Result<(), StoreError> {
         let _in_order = self.order.lock().await;
         match self.checkpoints.save_checkpoint(label).await {
             Ok(id) => {
@@ -88,7 +91,7 @@ impl CheckpointSaver {
             }
             Err(error) => {
                 self.tell_once(&error.sentence);
-                Err(error.sentence)
+                Err(error)
             }
         }
     }

@@ -15,12 +15,12 @@ use gnoma_core::{
     ToolCall, ToolSpec,
     message::CallId,
     session::PermissionMode,
-    tool::{Grant, ToolKind, TouchedResource},
+    tool::{Grant, PreviewError, ToolKind, TouchedResource},
 };
 use gnoma_guard::{
     firewall::{Firewall, RestoredCall},
     git::Repositories,
-    permission::{self, JudgementContext, Origin, Permissions, Rule, RuleAction},
+    permission::{self, JudgementContext, Origin, Permissions, Rule, RuleAction, RuleError},
 };
 use serde_json::Value;
 
@@ -129,11 +129,20 @@ impl ApprovedCall {
     }
 }
 
+/// The reason why no rule of a person's answer was saved.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AnswerRuleError {
+    #[error("this question must be asked each time; no rule was saved")]
+    AskedEachTime,
+    #[error("{0}; no rule was saved")]
+    Unreadable(#[from] RuleError),
+}
+
 /// The guard between calls: what holds now, and which calls it has let through.
 pub(crate) struct Gate {
     pub(crate) rights: Rights,
     place: Arc<GatePlace>,
-    /// Somebody can answer questions.
+    /// True if a person can answer questions.
     interactive: bool,
     firewall: Arc<Firewall>,
     /// Emptied as calls end; a round has few.
@@ -179,14 +188,18 @@ impl Gate {
     /// A person answered "always" with rules of their own: they apply from now on, if the question offered any.
     ///
     /// # Errors
-    /// Why none is kept, for people.
-    pub(crate) fn remember_written(&mut self, id: &CallId, text: &str) -> Result<(), String> {
+    /// The question offered no rule, or one of the rules cannot be read. Then none is added.
+    pub(crate) fn remember_written(
+        &mut self,
+        id: &CallId,
+        text: &str,
+    ) -> Result<(), AnswerRuleError> {
         if self.admitted.get(id).is_none_or(|judged| judged.always.is_empty()) {
-            return Err("this question must be asked each time; no rule was saved".to_owned());
+            return Err(AnswerRuleError::AskedEachTime);
         }
         let parse = |part: &str| Rule::parse(RuleAction::Allow, part, Origin::Session);
         let rules: Result<Vec<_>, _> = Rule::split_list(text).map(parse).collect();
-        for rule in rules.map_err(|error| format!("{error}; no rule was saved"))? {
+        for rule in rules? {
             self.rights.add_rule(rule);
         }
         Ok(())
@@ -234,6 +247,22 @@ impl Gate {
     }
 }
 
+/// The decision of the rules about a call, with regard to the secrets that it holds.
+enum RuleDecision {
+    Deny { reason: String },
+    Run { reason: String, grant: Grant },
+    Ask(ApprovalQuestion),
+}
+
+/// A question that a person answers before a call runs.
+struct ApprovalQuestion {
+    reason: String,
+    grant: Grant,
+    /// The rules that "always" would add.
+    always: Vec<Rule>,
+    dangers: Vec<String>,
+}
+
 /// The guard as it is at one moment.
 #[derive(Clone)]
 pub(crate) struct Judge {
@@ -250,11 +279,11 @@ impl Judge {
         &self,
         spec: &ToolSpec,
         written: &ToolCall,
-        preview: impl FnOnce(&ToolCall, &Grant) -> Result<Option<String>, String>,
+        preview: impl FnOnce(&ToolCall, &Grant) -> Result<Option<String>, PreviewError>,
     ) -> (Verdict, Option<ApprovedCall>) {
         let call = match self.firewall.restore_secrets(spec.kind, written) {
             Ok(restored) => restored,
-            Err(reason) => return (Verdict::Deny { reason }, None),
+            Err(error) => return (Verdict::Deny { reason: error.to_string() }, None),
         };
         let holds_secrets = !call.used_placeholders().is_empty();
         let (verdict, trial) = self.permissions.judge_restored(
@@ -264,7 +293,7 @@ impl Judge {
             written,
             &call,
         );
-        // What an agent asks for, it does itself: nothing of it can be tried.
+        // An agent does itself what it asks for: nothing of it can be tried.
         let may_try = spec.kind != ToolKind::AgentRequest;
         if let Some(trial) = trial.filter(|_| may_try && (self.place.can_try)()) {
             let permission::TrialRun { reason, grant, always } = trial;
@@ -276,31 +305,58 @@ impl Judge {
         {
             return (Verdict::Fail { text }, None);
         }
-        let (reason, grant, always, dangers) = match verdict {
-            permission::Verdict::Deny { reason } => return (Verdict::Deny { reason }, None),
+        match self.weigh_secrets(spec, verdict, holds_secrets) {
+            RuleDecision::Deny { reason } => (Verdict::Deny { reason }, None),
+            RuleDecision::Run { reason, grant } => {
+                let admitted = ApprovedCall { call, grant, always: Vec::new() };
+                (Verdict::Allow { reason }, Some(admitted))
+            }
+            RuleDecision::Ask(question) => self.ask_person(spec, call, question, preview),
+        }
+    }
+
+    /// Adds to the verdict of the rules that secrets which a call holds are shown only after a question.
+    fn weigh_secrets(
+        &self,
+        spec: &ToolSpec,
+        verdict: permission::Verdict,
+        holds_secrets: bool,
+    ) -> RuleDecision {
+        RuleDecision::Ask(match verdict {
+            permission::Verdict::Deny { reason } => return RuleDecision::Deny { reason },
             permission::Verdict::Allow { reason, grant } => {
                 let shows = if holds_secrets { self.secret_exposure(spec, &grant) } else { None };
-                let Some(shows) = shows else {
-                    let admitted = ApprovedCall { call, grant, always: Vec::new() };
-                    return (Verdict::Allow { reason }, Some(admitted));
-                };
-                (shows.to_owned(), grant, Vec::new(), vec![shows.to_owned()])
+                let Some(shows) = shows else { return RuleDecision::Run { reason, grant } };
+                let (reason, dangers) = (shows.to_owned(), vec![shows.to_owned()]);
+                ApprovalQuestion { reason, grant, always: Vec::new(), dangers }
             }
             permission::Verdict::Ask { reason, grant, always, dangers } if !holds_secrets => {
-                (reason, grant, always, dangers)
+                ApprovalQuestion { reason, grant, always, dangers }
             }
             permission::Verdict::Ask { reason, grant, mut dangers, .. } => {
                 dangers.push(HOLDS_SECRET.to_owned());
-                (format!("{reason}; {HOLDS_SECRET}"), grant, Vec::new(), dangers)
+                let reason = format!("{reason}; {HOLDS_SECRET}");
+                ApprovalQuestion { reason, grant, always: Vec::new(), dangers }
             }
-        };
+        })
+    }
+
+    /// Puts a question to the person, or denies the call if no person can answer.
+    fn ask_person(
+        &self,
+        spec: &ToolSpec,
+        call: RestoredCall,
+        question: ApprovalQuestion,
+        preview: impl FnOnce(&ToolCall, &Grant) -> Result<Option<String>, PreviewError>,
+    ) -> (Verdict, Option<ApprovedCall>) {
+        let ApprovalQuestion { reason, grant, always, dangers } = question;
         if !self.interactive {
             return (Verdict::Deny { reason: describe_unattended(&reason, self.mode) }, None);
         }
         let preview = match self.redact_preview(spec, &call, &grant, preview(call.expose(), &grant))
         {
             Ok(preview) => preview,
-            Err(text) => return (Verdict::Fail { text }, None),
+            Err(error) => return (Verdict::Fail { text: error.0 }, None),
         };
         let offered = render_offered_rules(&always);
         let always = if offered.is_some() { always } else { Vec::new() };
@@ -314,7 +370,7 @@ impl Judge {
         spec: &ToolSpec,
         written: &ToolCall,
         why: &str,
-        preview: impl FnOnce(&ToolCall, &Grant) -> Result<Option<String>, String>,
+        preview: impl FnOnce(&ToolCall, &Grant) -> Result<Option<String>, PreviewError>,
     ) -> (Verdict, Option<ApprovedCall>) {
         let (verdict, admitted) = self.decide(spec, written, |_, _| Ok(None));
         match (verdict, admitted) {
@@ -323,7 +379,7 @@ impl Judge {
                 let preview =
                     match self.redact_preview(spec, &admitted.call, &admitted.grant, found) {
                         Ok(preview) => preview,
-                        Err(text) => return (Verdict::Fail { text }, None),
+                        Err(error) => return (Verdict::Fail { text: error.0 }, None),
                     };
                 let reason = why.to_owned();
                 let admitted = ApprovedCall { always: Vec::new(), ..admitted };
@@ -344,16 +400,16 @@ impl Judge {
         spec: &ToolSpec,
         call: &RestoredCall,
         grant: &Grant,
-        found: Result<Option<String>, String>,
-    ) -> Result<Option<String>, String> {
+        found: Result<Option<String>, PreviewError>,
+    ) -> Result<Option<String>, PreviewError> {
         let shown = |text: String| self.firewall.redact_text(&text).into_owned();
         match found {
             Ok(preview) => Ok(preview.map(shown)),
-            Err(text) => {
+            Err(error) => {
                 let world = self.place.judgement_context();
                 let call = call.expose();
                 let may_read = self.permissions.may_read(self.mode, &world, spec, call, grant);
-                if may_read { Err(shown(text)) } else { Ok(None) }
+                if may_read { Err(PreviewError(shown(error.0))) } else { Ok(None) }
             }
         }
     }
@@ -378,10 +434,10 @@ impl Judge {
                 Some(SENT)
             }
             TouchedResource::Command(_) => Some(SHOWN),
-            // It goes to something that runs already.
+            // The secret goes to a program that runs already.
             TouchedResource::Action(..) | TouchedResource::Url(_) => Some(SENT),
         };
-        // What a tool without any is for is not known.
+        // The purpose of a tool that touches nothing is not known.
         if spec.touches.is_empty() { Some(SENT) } else { spec.touches.iter().find_map(shows) }
     }
 }

@@ -41,6 +41,9 @@ pub use crate::{
     persistence_options::{CheckpointFailurePolicy, PersistenceOptions},
     rights::Rights,
     routing::Routes,
-    session::{CheckpointReadiness, Handle, Options, ProjectCheckRunner, Session, ToolUpdates},
+    session::{
+        CheckpointReadiness, Handle, MissingFilesError, Options, ProjectCheckRunner, Session,
+        ToolUpdates,
+    },
     turn::Limits,
 };

@@ -7,6 +7,7 @@ use gnoma_core::session::PermissionMode;
 
 use crate::{
     claude::{forbidden_tools, tool_list},
+    definition_error::DefinitionFileError,
     front_matter::FrontMatter,
     places::{ExtendPlaces, ExtensionSource, read_text},
 };
@@ -67,6 +68,7 @@ pub fn load_agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
             }
             let mut lost = Vec::new();
             match read_text(&path)
+                .map_err(DefinitionFileError::from)
                 .and_then(|text| parse_agent(folder.by, path.clone(), &text, &mut lost))
             {
                 Ok(agent) => {
@@ -122,12 +124,12 @@ fn parse_agent(
     path: PathBuf,
     text: &str,
     lost: &mut Vec<String>,
-) -> Result<AgentFile, String> {
-    let (fields, prompt) = FrontMatter::split(text).ok_or("it has no fields (`---`)")?;
+) -> Result<AgentFile, DefinitionFileError> {
+    let (fields, prompt) = FrontMatter::split(text).ok_or(DefinitionFileError::NoFields)?;
     lost.extend(fields.faults.iter().cloned());
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let name = fields.text_field("name").or(stem).unwrap_or_default();
-    let description = fields.text_field("description").ok_or("it has no description")?;
+    let description = fields.text_field("description").ok_or(DefinitionFileError::NoDescription)?;
     let forbidden = fields.list_field("disallowedTools")?.unwrap_or_default();
     let mode = fields.text_field(MODE).and_then(|name| parse_mode(&name));
     let mut unsupported = fields.unknown_fields(&FIELDS);
@@ -139,8 +141,7 @@ fn parse_agent(
         by,
         description: description.split_whitespace().collect::<Vec<_>>().join(" "),
         tools: fields.list_field("tools")?.map(|tools| tool_list(&tools)),
-        forbidden: forbidden_tools(&forbidden)
-            .map_err(|why| format!("`disallowedTools`: {why}"))?,
+        forbidden: forbidden_tools(&forbidden)?,
         // `inherit` leaves the choice to whoever starts it.
         model: fields.text_field("model").filter(|model| model != "inherit"),
         mode,
@@ -164,7 +165,7 @@ fn parse_mode(name: &str) -> Option<PermissionMode> {
 mod tests {
     use super::*;
 
-    fn read(more: &str) -> Result<AgentFile, String> {
+    fn read(more: &str) -> Result<AgentFile, DefinitionFileError> {
         let text = format!("---\nname: a\ndescription: d\n{more}---\nbody");
         parse_agent(ExtensionSource::User, PathBuf::from("a.md"), &text, &mut Vec::new())
     }

@@ -302,19 +302,23 @@ impl FileNames for FolderNames {
 
 /// The text of a file that a command mentions: of one in the folders of the session that holds no
 /// secrets by its name.
-fn read_mentioned_file(places: &ExtendPlaces, path: &str) -> Result<String, String> {
+fn read_mentioned_file(
+    places: &ExtendPlaces,
+    path: &str,
+) -> Result<String, commands::IncludeError> {
     let named = home::expand(path, places.home.as_deref(), &places.cwd);
     let named =
         named.to_str().and_then(|path| names::find_typed_path(path, &places.cwd, &FolderNames));
-    let named = named.filter(|named| named.is_whole).ok_or_else(String::new)?;
-    let real = Path::new(&named.path).canonicalize().map_err(|_| String::new())?;
+    let named = named.filter(|named| named.is_whole).ok_or(commands::IncludeError::NoFile)?;
+    let real = Path::new(&named.path).canonicalize();
+    let real = real.map_err(|_| commands::IncludeError::NoFile)?;
     if !places.roots.iter().any(|root| real.starts_with(root)) {
-        return Err("it is outside the session's folders".to_owned());
+        return Err(commands::IncludeError::Outside);
     }
     if find_secret(Path::new(&real)).is_some() {
-        return Err("it may contain secrets".to_owned());
+        return Err(commands::IncludeError::Secret);
     }
-    read_text(&real)
+    Ok(read_text(&real)?)
 }
 
 impl Lifecycle for Extensions {
@@ -322,7 +326,7 @@ impl Lifecycle for Extensions {
         // A message may name a server that nobody has seen yet.
         let may_wait =
             || kind == PointKind::Prompt && self.servers.get().is_some_and(ServersView::had_unseen);
-        // What holds for a folder is told when a file there was touched.
+        // The instructions of a folder are added when a call has touched a file there.
         kind == PointKind::AfterTool || self.hooks.has_hook_at(kind) || may_wait()
     }
 

@@ -6,6 +6,7 @@
 pub mod agents;
 pub mod claude;
 pub mod commands;
+mod definition_error;
 mod extension_source;
 mod extensions;
 mod front_matter;
@@ -26,6 +27,6 @@ pub mod skills;
 pub mod tasks;
 
 pub use extensions::{Extensions, SlashName, slash_names, trust_refusal};
-pub use places::{ExtendPlaces, ExtensionSource, in_a_line, instructions_in};
+pub use places::{ExtendPlaces, ExtensionSource, TextFileError, in_a_line, instructions_in};
 pub use plugin::PluginPlace;
 pub use rules::rule_files;

@@ -95,11 +95,11 @@ fn instructions_for(
     let mut folders: Vec<&Path> =
         folders.filter(|folder| folder.starts_with(&places.cwd)).collect();
     folders.reverse();
-    // What others wrote and what is built says nothing for people of this project.
+    // Instructions of dependencies and build folders are not for people of this project.
     let own = folders.iter().take_while(|folder| !ignored::is_foreign(places, folder)).count();
     folders.truncate(own);
     for path in folders.into_iter().flat_map(instructions_in) {
-        // Whoever reads the instructions themselves has them.
+        // A call that reads the instructions themselves has them.
         if path == file {
             state.told.lock().insert(path);
             continue;

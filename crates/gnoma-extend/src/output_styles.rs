@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
+    definition_error::DefinitionFileError,
     front_matter::FrontMatter,
     places::{ExtendPlaces, ExtensionSource, read_text},
 };
@@ -37,9 +38,11 @@ pub fn load_output_styles(places: &ExtendPlaces) -> (Vec<OutputStyle>, Vec<Strin
         gnoma_core::sort::sort_items(&mut files);
         for path in files {
             let read = if places.may_read(&folder, &path) {
-                read_text(&path).and_then(|text| parse_style(folder.by, &path, &text))
+                read_text(&path)
+                    .map_err(DefinitionFileError::from)
+                    .and_then(|text| parse_style(folder.by, &path, &text))
             } else {
-                Err("it leads outside the project or to secrets".to_owned())
+                Err(DefinitionFileError::Outside)
             };
             match read {
                 Ok(style) => found.push(style),
@@ -55,16 +58,16 @@ fn parse_style(
     by: ExtensionSource,
     path: &std::path::Path,
     text: &str,
-) -> Result<OutputStyle, String> {
+) -> Result<OutputStyle, DefinitionFileError> {
     let (fields, body) = FrontMatter::split(text).unwrap_or((FrontMatter::default(), text));
     let body = body.trim().to_owned();
     if body.is_empty() {
-        return Err("it has no instructions".to_owned());
+        return Err(DefinitionFileError::NoInstructions);
     }
     let name = fields.text_field("name").map(|name| name.trim().to_owned());
     let name = name.filter(|name| !name.is_empty());
     let name = name.or_else(|| Some(path.file_stem()?.to_str()?.to_owned()));
-    let name = name.ok_or("its name is not UTF-8")?;
+    let name = name.ok_or(DefinitionFileError::NameNotUtf8)?;
     Ok(OutputStyle { name, by, path: path.to_owned(), body })
 }
 

@@ -80,11 +80,11 @@ impl ExtendPlaces {
             }
         }
         add(ExtensionSource::User, self.config_dir.join(kind));
-        // Where the home is the project, what is in it is the person's.
+        // If the home is the project, its files are the person's.
         if self.home.as_deref().is_some_and(|home| home == self.project) {
             return all;
         }
-        // What is here is what trust in the project is pinned to; deeper folders are not.
+        // Trust in the project is pinned to the files here, not to those of deeper folders.
         add(ExtensionSource::Project, self.project.join(".claude").join(kind));
         if shared {
             add(ExtensionSource::Project, self.project.join(".agents").join(kind));
@@ -170,15 +170,29 @@ pub fn instructions_in(folder: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// The text of a file, as far as it is one of reasonable size.
-///
-/// # Errors
-/// Why there is none, for people.
-pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+/// The reason why a file has no text that can be read, as what follows the name of the file.
+#[derive(Debug, thiserror::Error)]
+pub enum TextFileError {
+    /// The file is too large.
+    #[error("it is larger than {limit_kib} KiB")]
+    TooLarge {
+        /// The most bytes that are read, in KiB.
+        limit_kib: u64,
+    },
+    /// The file is neither UTF-8 nor UTF-16 with a mark.
+    #[error("it is not UTF-8")]
+    NotUtf8,
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Returns the text of a file of at most [`MAX_FILE_BYTES`].
+pub(crate) fn read_text(path: &Path) -> Result<String, TextFileError> {
     let read = bounded_file::read_existing(path, MAX_FILE_BYTES);
     let bytes = read.map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => format!("it is larger than {} KiB", MAX_FILE_BYTES >> 10),
-        _ => error.to_string(),
+        io::ErrorKind::FileTooLarge => TextFileError::TooLarge { limit_kib: MAX_FILE_BYTES >> 10 },
+        _ => TextFileError::Io(error),
     })?;
-    written_text::decode(bytes).map_err(|_| "it is not UTF-8".to_owned())
+    written_text::decode(bytes).map_err(|_| TextFileError::NotUtf8)
 }

@@ -9,7 +9,7 @@ use rustix::termios::{LocalModes, OptionalActions, QueueSelector, tcflush, tcget
 
 use crate::environment::ProcessEnvironment;
 
-/// Opens the terminal, if there is one and standard error is shown on one.
+/// Opens the terminal, if standard error is one, so that a person sees questions.
 pub fn open_terminal(around: &ProcessEnvironment) -> Option<File> {
     if !around.stderr_is_terminal {
         return None;

@@ -1,6 +1,6 @@
 //! Short words about calls, for lines beside an answer.
 
-use gnoma_core::{ToolCall, tool::tool_label};
+use gnoma_core::{ToolCall, shell_line::skip_assignments, tool::tool_label};
 use serde_json::Value;
 
 use crate::screen;
@@ -13,6 +13,7 @@ pub fn call_headline(call: &ToolCall) -> String {
     let arguments: Value = call.arguments.read().unwrap_or_default();
     let telling = ["command", "path", "pattern", "action"];
     let detail = telling.iter().find_map(|name| arguments.get(name)?.as_str());
+    let detail = detail.map(skip_assignments);
     let label = tool_label(&call.name);
     detail.map_or_else(|| label.to_string(), |detail| shorten_line(&format!("{label} {detail}")))
 }

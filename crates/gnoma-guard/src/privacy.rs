@@ -36,6 +36,16 @@ pub enum PersistentData {
     Trust,
 }
 
+/// A provider on another machine, which an incognito session with local models only may not call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{name}` is not on this machine, and this incognito session uses local models only; choose a local model or leave incognito"
+)]
+pub struct RemoteProvider {
+    /// The name of the provider.
+    pub name: String,
+}
+
 impl Privacy {
     /// Reports whether this kind of data may be written to disk.
     #[must_use]
@@ -58,14 +68,12 @@ impl Privacy {
     /// Checks whether this provider may be called.
     ///
     /// # Errors
-    /// It may not: one sentence for a person.
-    pub fn check_provider(self, provider: &ProviderFacts) -> Result<(), String> {
+    /// The provider is not on this machine, and the session uses local models only.
+    pub fn check_provider(self, provider: &ProviderFacts) -> Result<(), RemoteProvider> {
         match self {
-            Self::Incognito { local_only: true } if !provider.local => Err(format!(
-                "`{}` is not on this machine, and this incognito session uses local models only; \
-                 choose a local model or leave incognito",
-                provider.name
-            )),
+            Self::Incognito { local_only: true } if !provider.local => {
+                Err(RemoteProvider { name: provider.name.clone() })
+            }
             Self::Normal | Self::Incognito { .. } => Ok(()),
         }
     }

@@ -68,8 +68,7 @@ fn header_credentials(value: &str) -> Option<&str> {
     name.trim().eq_ignore_ascii_case("authorization").then_some(credentials.trim())
 }
 
-/// The variables that programs get which nobody was asked about: those that `is_given`, without addresses that hold
-/// credentials.
+/// Returns the variables for programs that run unasked: those that `is_given`, without addresses that hold credentials.
 pub(crate) fn without_credentials(
     environment: &Environment,
     is_given: impl Fn(&str, &str) -> bool,

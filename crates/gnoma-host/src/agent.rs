@@ -15,7 +15,7 @@ use crate::{HostError, Notices, Project, Result, extensions, unused_settings::MC
 /// The agent as which the person's session works, if it does.
 ///
 /// # Errors
-/// There is no such agent, or nobody trusts it yet.
+/// There is no such agent, or it is not trusted yet.
 pub(crate) fn selected_agent(project: &Project) -> Result<Option<Agent>> {
     let Some(name) = &project.spec.agent else { return Ok(None) };
     let mut all = extensions::all_agents(project);
@@ -98,7 +98,7 @@ pub(crate) fn find_preferred_arm(routes: &Routes, part: &str) -> Option<ModelRef
     names.into_iter().find(|name| name.to_string().to_lowercase().contains(&part))
 }
 
-/// Those of the tools that a list names, each by name or by a rule about it.
+/// Returns the tools that a list names, each by name or by a rule about it.
 pub(crate) fn select_tools(
     tools: Vec<Arc<dyn Tool>>,
     listed: &[String],

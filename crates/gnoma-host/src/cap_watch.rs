@@ -28,7 +28,7 @@ pub(crate) struct CapWatch {
     project: Arc<Project>,
     sender: Option<Arc<NotificationSender>>,
     read_levels: LevelReader,
-    /// What the session has spent, in micro-dollars.
+    /// The spending of the session, in micro-dollars.
     spent: u64,
     looked_ms: i64,
 }

@@ -1,4 +1,4 @@
-//! What happened to the files since a checkpoint, by whomever.
+//! Lists the changes of files since a checkpoint, whichever program made them.
 
 use gnoma_core::{protocol::ChangesSince, store::Entry};
 use gnoma_store::checkpoint::{
@@ -158,7 +158,7 @@ pub async fn list_checkpoints(
 /// The path of the session, empty where none is kept: then all checkpoints of the workspace count.
 async fn looked_at(project: &Project, session: Option<&str>) -> Result<(Vec<Entry>, Workspace)> {
     refuse_in_incognito(project, "changes")?;
-    if files_only_rewind::is_meant(project, session) {
+    if files_only_rewind::applies(project, session) {
         return Ok((Vec::new(), files_only_rewind::open_workspace(project)?));
     }
     let past = ProjectHistory::open(project)?;

@@ -5,7 +5,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use gnoma_core::{
     Command, Message, ModelRef, Tool,
-    protocol::{Detach, Overrides, SessionSpec, Start},
+    protocol::{Detach, HistoryNote, Overrides, SessionSpec, Start},
+    store::SessionId,
     tool::is_about,
 };
 
@@ -15,20 +16,75 @@ use gnoma_engine::{
 };
 use gnoma_extend::hooks::HookAgent;
 use gnoma_guard::permission::Permissions;
+use gnoma_store::Store;
 
 use crate::{
-    HostError, Notices, Project, Result, agent, crate_options, guard_setup,
-    isolation::IsolatedCopy, live::ChildOpening, session,
+    HostError, Notices, Project, Result, agent,
+    choice_lists::arm_choices,
+    crate_options, guard_setup,
+    isolation::IsolatedCopy,
+    live::{ChildOpening, OpenedSession},
+    session,
+    session_resume::{self, ContinuedSession, ConversationUsage},
 };
 
 /// Most models that are named where another one was asked for.
 const MAX_NAMED: usize = 10;
 
-/// The project as a session sees it that one in `parent` starts.
+/// Opens the project as a session sees it that one in `parent` starts, in the copy if it works in one.
 ///
 /// # Errors
 /// It would be allowed what its parent is not, or is no session of the same project.
-pub(crate) fn build_project(
+pub(crate) fn open_project(
+    parent: &Project,
+    wanted: &ChildOpening,
+    copy: Option<&IsolatedCopy>,
+) -> Result<Project> {
+    let mut project = build_project(parent, &wanted.task.spec, wanted.notices.clone(), copy)?;
+    project.holder = parent.holder.for_elf(&wanted.task.name);
+    project.elf = Some(hook_agent(wanted));
+    Ok(project)
+}
+
+/// The conversation that a child continues, held; empty for a new one.
+#[derive(Default)]
+pub(crate) struct ChildPast {
+    pub(crate) id: Option<SessionId>,
+    pub(crate) store: Option<Arc<Store>>,
+    pub(crate) messages: Vec<Arc<Message>>,
+    pub(crate) notes: Vec<HistoryNote>,
+    pub(crate) used: ConversationUsage,
+    pub(crate) measured: Option<resume::MeasuredPrefix>,
+}
+
+/// Holds the session that a child of `parent` continues, if `resumed` names one.
+///
+/// # Errors
+/// As [`session_resume::take_child`].
+pub(crate) async fn hold_past(
+    project: &Project,
+    parent: Option<&SessionId>,
+    resumed: Option<&str>,
+) -> Result<ChildPast> {
+    let Some(id) = resumed else { return Ok(ChildPast::default()) };
+    let ContinuedSession { past, id, history, notes, used, measured, .. } =
+        session_resume::take_child(project, parent, id).await?;
+    let (id, store) = (Some(id), Some(past.store));
+    Ok(ChildPast { id, store, messages: history, notes, used, measured })
+}
+
+/// Returns an open session that offers the models of its parent.
+pub(crate) fn opened_session(
+    engine: Handle,
+    routes: &Arc<Routes>,
+    current: Option<String>,
+) -> OpenedSession {
+    let routes = Arc::clone(routes);
+    let models = Box::new(move || arm_choices(&routes, current.as_deref()));
+    OpenedSession { engine, beside: Box::new(()), models, jobs: Arc::new(|| 0) }
+}
+
+fn build_project(
     parent: &Project,
     wanted: &SessionSpec,
     notices: Notices,
@@ -140,10 +196,10 @@ pub(crate) fn build_engine(
     project: &Project,
     wanted: ChildOpening,
     routes: &Arc<Routes>,
-    going_on: ContinuedState,
+    state: ContinuedState,
 ) -> Result<(Handle, Option<ModelRef>)> {
     let ChildOpening { id, task, scope, rights, spawner, .. } = wanted;
-    let ContinuedState { history, measured, keeping, reader, gauge, ready } = going_on;
+    let ContinuedState { history, measured, keeping, reader, gauge, ready } = state;
     let wanted = task.preferred_model.as_deref();
     let arm = requested_arm(routes, &project.spec.overrides)?
         .or_else(|| wanted.and_then(|part| agent::find_preferred_arm(routes, part)));
@@ -181,7 +237,7 @@ pub(crate) fn build_engine(
 }
 
 /// Describes the session to hooks: as a part of the session at the top.
-pub(crate) fn hook_agent(wanted: &ChildOpening) -> HookAgent {
+fn hook_agent(wanted: &ChildOpening) -> HookAgent {
     let ChildOpening { id, task, scope, .. } = wanted;
     let top =
         scope.self_and_ancestors().last().map_or_else(String::new, |top| top.session().to_owned());

@@ -1,5 +1,5 @@
-//! What Claude Code's settings deny and ask about, as rules of a session. Such rules only restrict, so those of a project
-//! apply before it is trusted as well.
+//! The rules by which Claude Code's settings deny or ask, as rules of a session. Such rules only restrict, so
+//! those of a project apply before it is trusted as well.
 
 use gnoma_extend::{
     ExtendPlaces, ExtensionSource,
@@ -63,7 +63,7 @@ impl ClaudeRules {
         };
         let parse = |action, texts: Vec<String>| {
             let rules = texts.iter().map(|text| Rule::parse(action, text, origin));
-            rules.collect::<Result<Vec<_>, _>>().map_err(|error| error.why)
+            rules.collect::<Result<Vec<_>, _>>().map_err(|error| error.fault.to_string())
         };
         let exact = restricting_rules(theirs, &places.project).map_err(|fault| fault.to_string());
         match exact.and_then(|texts| parse(action, texts)) {

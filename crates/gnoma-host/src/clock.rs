@@ -27,7 +27,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// One that reads these: milliseconds since 1970, bits that nobody can guess, an id that no session has.
+    /// Creates a clock that reads these: milliseconds since 1970, unpredictable bits, an id that no session has.
     pub fn new(
         now_ms: impl Fn() -> i64 + Send + Sync + 'static,
         random: impl Fn() -> u64 + Send + Sync + 'static,
@@ -46,7 +46,7 @@ impl Clock {
         (self.now_ms)()
     }
 
-    /// Bits that nobody can guess.
+    /// Returns unpredictable bits.
     #[must_use]
     pub fn random_bits(&self) -> u64 {
         (self.random)()
@@ -108,7 +108,9 @@ pub fn time_near(at_ms: i64, now_ms: i64) -> String {
     time_near_in(&local_time_zone(), at_ms, now_ms)
 }
 
-fn time_near_in(zone: &TimeZone, at_ms: i64, now_ms: i64) -> String {
+/// As [`time_near`], in a time zone.
+#[must_use]
+pub fn time_near_in(zone: &TimeZone, at_ms: i64, now_ms: i64) -> String {
     let time = zone.to_datetime(to_timestamp(at_ms));
     let (date, clock) = (time.date(), time.strftime("%H:%M"));
     if date == zone.to_datetime(to_timestamp(now_ms)).date() {

@@ -7,7 +7,7 @@ use gnoma_core::{
     tool::{Access, Tier, ToolKind},
 };
 use gnoma_extend::hooks::Hook;
-use gnoma_guard::permission::{Origin, Permissions, Rule, RuleAction};
+use gnoma_guard::permission::{Origin, Permissions, Rule, RuleAction, RuleError};
 
 use crate::{Project, guard_setup};
 
@@ -45,8 +45,8 @@ pub(crate) fn drop_unreadable_condition(hook: &mut Hook) -> Option<String> {
     ))
 }
 
-fn parse_condition(text: &str) -> Result<Rule, String> {
-    Rule::parse(RuleAction::Deny, text, Origin::User).map_err(|error| error.to_string())
+fn parse_condition(text: &str) -> Result<Rule, RuleError> {
+    Rule::parse(RuleAction::Deny, text, Origin::User)
 }
 
 /// A tool that came after the session had begun, of which rules know the name.

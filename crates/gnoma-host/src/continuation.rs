@@ -64,8 +64,8 @@ fn is_used_up(level: &Level) -> bool {
     is_shared && level.used >= level.limit.most
 }
 
-/// Saves that the last turn of a session continues when limits reset, in this mode. Nothing runs in the mode bypass while
-/// nobody sees it.
+/// Saves that the last turn of a session continues when limits reset, in this mode. Nothing runs unseen in the mode
+/// bypass.
 ///
 /// # Errors
 /// No model is at a limit that is known to reset, or the disk refuses.

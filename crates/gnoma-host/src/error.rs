@@ -1,4 +1,4 @@
-//! Why something that a person or a front end asked of the host was not done.
+//! The error of requests that a person or a front end makes to the host.
 
 use std::fmt;
 

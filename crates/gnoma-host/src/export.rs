@@ -45,7 +45,7 @@ pub fn format_of(file: &Path) -> Result<Format> {
     }
 }
 
-/// Writes a session to a new file that nobody else can read; returns the session's id.
+/// Writes a session to a new file that only its owner can read; returns the session's id.
 ///
 /// # Errors
 /// There is no such session, the file already exists, or it cannot be written.

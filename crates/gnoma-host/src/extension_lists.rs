@@ -1,4 +1,4 @@
-//! What a session has besides its tools, as lines for people: agents, skills, plugins.
+//! Lists the agents, skills and plugins of a session as lines for people.
 
 use gnoma_extend::{ExtendPlaces, ExtensionSource, skills::load_skills as find_skills};
 

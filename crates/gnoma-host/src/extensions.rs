@@ -229,14 +229,14 @@ fn open_to(folder: &Path, state: &Path, policy: &mut Policy) {
     }
 }
 
-/// The sub-agents that somebody has defined for the project.
+/// Returns the sub-agents that are defined in files for the project.
 pub fn defined_agents(project: &Project) -> Vec<gnoma_tools::Agent> {
     let places = extension_places(project);
     let (found, _) = gnoma_extend::agents::load_agents(&places);
     found.into_iter().map(|found| agent_from_file(&places, found)).collect()
 }
 
-/// Those, and the ones that gnoma brings along.
+/// Returns the sub-agents that are defined in files, and those that gnoma brings along.
 pub(crate) fn all_agents(project: &Project) -> Vec<gnoma_tools::Agent> {
     let mut all = defined_agents(project);
     for bundled in gnoma_extend::agents::bundled_agents() {
@@ -302,13 +302,14 @@ fn unsupported_told(what: &str, fields: &[String]) -> String {
     format!("{what}: gnoma does not support {}", fields.join(", "))
 }
 
-/// Fields of skills, commands and agents that change nothing here, a sentence each.
-#[must_use]
-pub fn unsupported_fields(places: &ExtendPlaces) -> Vec<String> {
-    let (skills, _) = gnoma_extend::skills::load_skills(places);
-    let (commands, _) = gnoma_extend::commands::load_commands(places);
-    let (agents, _) = gnoma_extend::agents::load_agents(places);
-    let all = collect_unsupported(places, &skills, &commands, &agents);
+/// Names the skills, commands and agents with fields that have no effect here, and those fields, a sentence each.
+pub(crate) fn unsupported_fields(
+    places: &ExtendPlaces,
+    skills: &[Skill],
+    commands: &[CustomCommand],
+    agents: &[AgentFile],
+) -> Vec<String> {
+    let all = collect_unsupported(places, skills, commands, agents);
     all.iter().map(|(what, fields)| unsupported_told(what, fields)).collect()
 }
 
@@ -437,7 +438,7 @@ fn untrusted_override_warning(places: &ExtendPlaces) -> Option<String> {
     ))
 }
 
-/// Returns the names that the project has in `theirs`, and somebody else in `own`.
+/// Returns the names that the project has in `theirs`, and another source in `own`.
 fn overridden_names(
     own: &[(String, ExtensionSource)],
     theirs: &[(String, ExtensionSource)],

@@ -1,4 +1,4 @@
-//! What is known of a session before it says anything itself.
+//! The facts about a session that are known before its engine opens.
 
 use gnoma_config::settings::Provider;
 use gnoma_core::{

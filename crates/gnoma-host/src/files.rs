@@ -11,7 +11,7 @@ pub use gnoma_core::bounded_file::read_text as read;
 
 use crate::{HostError, Result};
 
-/// A new file that a person asks for and that nobody else can read. It is removed unless it is finished: half a file
+/// A new file that a person asks for and that only they can read. It is removed unless it is finished: half a file
 /// would be in the way of the next try.
 pub struct NewFile {
     path: PathBuf,
@@ -23,7 +23,7 @@ impl NewFile {
     /// Creates a file that must not exist yet.
     ///
     /// # Errors
-    /// Something already has this name, or the file cannot be created.
+    /// The name is already in use, or the file cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let file = opened.map_err(|error| match error.kind() {

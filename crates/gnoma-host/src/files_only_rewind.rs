@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Reports whether sessions are not saved and no saved session is named, so that a rewind applies to files only.
-pub(crate) fn is_meant(project: &Project, session: Option<&str>) -> bool {
+pub(crate) fn applies(project: &Project, session: Option<&str>) -> bool {
     session.is_none() && !project.keeping.session.keep
 }
 

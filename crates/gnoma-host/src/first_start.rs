@@ -1,4 +1,4 @@
-//! What the terminal's first start asks for: a provider is tried and added.
+//! Tries and adds a provider for the terminal's first start.
 
 use gnoma_core::{
     Secret,
@@ -13,7 +13,7 @@ use crate::{
 /// Asks a provider for its models; says what it has.
 ///
 /// # Errors
-/// It does not answer, refuses or has no model. No secret is in the reason.
+/// The provider does not answer, refuses or has no model. No secret is in the reason.
 pub(crate) async fn try_provider(project: &Project, connection: Connection) -> Result<String> {
     let new = to_new_provider(connection);
     let models = match providers::try_new(project, &new, "your entry").await {

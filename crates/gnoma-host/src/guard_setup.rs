@@ -1,7 +1,6 @@
-//! Turns settings into what guards a session: firewall, permissions, walls.
+//! Turns settings into what guards a session: permissions, sandbox, trials. `firewall_setup` makes the firewall.
 
 use std::{
-    collections::BTreeMap,
     ffi::OsString,
     io::ErrorKind,
     path::{Path, PathBuf},
@@ -10,38 +9,30 @@ use std::{
 
 use gnoma_config::{
     FileTrust,
-    settings::{
-        self, Action, RuleSubject, Sandbox, SandboxNetwork, SandboxSettings, SecretAction,
-        SecretPattern,
-    },
+    settings::{self, Action, RuleSubject, Sandbox, SandboxNetwork, SandboxSettings},
 };
 use gnoma_core::{
-    Secret, home,
+    home,
     places::{self as core_places, CACHES, LocalPlaces, RuledPaths, WriteProtection},
     protocol::{Environment, SessionSpec},
 };
 use gnoma_engine::GatePlace;
 use gnoma_guard::{
-    firewall::{self, AllowEntry, AllowedHash, Firewall, FirewallOptions, Policy},
     permission::{self, Origin, Permissions, Rule},
     privacy::Privacy,
-    secrets,
-    vault::LEAST_NUMBER,
 };
 use gnoma_sandbox::{ReadScope, SCRUBBED, Strength, Support, launcher};
 use gnoma_tools::Trials;
 
+pub use crate::firewall_setup::{Keys, SecretSearch, build_firewall, secret_search};
 use crate::{
-    Folders as _, HostError, Project, Result, address_secrets,
+    Folders as _, HostError, Result,
     places::{Places, resolve_path},
     project_settings::GuardSettings,
     readable_places,
     repositories::{BelongingRepositories, RepositoriesOnDisk, ServicePlaces, named_by_settings},
     trust_check::project_trust,
 };
-
-/// The rule for text that only reads like a secret.
-const LIKELY_SECRET: &str = "high-entropy";
 
 /// Returns the privacy of the session, which says what is saved of it.
 pub fn to_privacy(settings: settings::Privacy) -> Privacy {
@@ -52,22 +43,6 @@ pub fn to_privacy(settings: settings::Privacy) -> Privacy {
     }
 }
 
-/// Returns the firewall of a project that lets no secret pass, whatever the settings allow.
-///
-/// # Errors
-/// The patterns of secrets in the settings cannot be used.
-pub(crate) fn strict_firewall(project: &Project) -> Result<Firewall> {
-    let keys = &project.routing.provider.api_keys;
-    let folder = &*project.spec.folder;
-    let search = secret_search(&project.guard, keys, project.environment(), folder)?;
-    Ok(Firewall::new(FirewallOptions {
-        scanner: search.scanner,
-        policy: Policy::default(),
-        allowed: Vec::new(),
-        first_placeholder: 1,
-    }))
-}
-
 /// Reports whether a variable is a provider's key: by its name, or by its value if the configuration takes a key
 /// from it.
 pub(crate) fn is_key(provider: &settings::Provider, name: &str, value: &str) -> bool {
@@ -75,137 +50,6 @@ pub(crate) fn is_key(provider: &settings::Provider, name: &str, value: &str) -> 
     name.ends_with("_API_KEY")
         || name.ends_with("_AUTH_TOKEN")
         || keys.any(|key| key.expose() == value)
-}
-
-/// The firewall between secrets and everything that leaves. `random` must be unpredictable bits, so that nobody can
-/// guess a placeholder.
-pub fn build_firewall(
-    settings: &GuardSettings,
-    keys: &Keys,
-    (environment, folder): (&Environment, &Path),
-    random: u64,
-) -> Result<Arc<Firewall>> {
-    // 32 bits keep placeholders short, and a page that wants to name one has to guess them.
-    const PLACEHOLDER_BITS: u32 = 32;
-    let SecretSearch { scanner, policy, allowed } =
-        secret_search(settings, keys, environment, folder)?;
-    let first_placeholder = LEAST_NUMBER + (random >> (u64::BITS - PLACEHOLDER_BITS));
-    Ok(Arc::new(Firewall::new(FirewallOptions { scanner, policy, allowed, first_placeholder })))
-}
-
-/// The secrets that are searched for, and what is done about them.
-pub struct SecretSearch {
-    /// The scanner that finds secrets.
-    pub scanner: secrets::Scanner,
-    /// The action for each kind of secret.
-    pub policy: Policy,
-    /// Values that are no secrets, whatever they look like.
-    pub allowed: Vec<AllowedHash>,
-}
-
-/// API keys by provider name.
-pub type Keys = BTreeMap<String, Secret<String>>;
-
-/// Returns the search that the settings about secrets define, including the secrets that a session in `folder`
-/// starts with.
-pub fn secret_search(
-    settings: &GuardSettings,
-    keys: &Keys,
-    environment: &Environment,
-    folder: &Path,
-) -> Result<SecretSearch> {
-    let security = &settings.security;
-    let mut entries = Vec::new();
-    let mut extra = Vec::new();
-    if !security.redact_high_entropy {
-        let rule = Some(LIKELY_SECRET.to_owned());
-        entries.push(AllowEntry {
-            rule,
-            action: firewall::FirewallAction::Warn,
-            ..AllowEntry::default()
-        });
-    }
-    let named_patterns = || (1..).zip(&security.patterns).map(name_pattern);
-    for (name, pattern) in named_patterns() {
-        entries.push(AllowEntry {
-            rule: Some(name.clone()),
-            action: secret_action(&pattern.action),
-            ..AllowEntry::default()
-        });
-        extra.push(secrets::SecretRule::from_pattern(name, &pattern.regex));
-    }
-    entries.extend(security.actions.iter().map(to_allow_entry));
-    let options = secrets::ScannerOptions {
-        extra,
-        known: known_secrets(keys, environment),
-        ..secrets::ScannerOptions::default()
-    };
-    let scanner = secrets::Scanner::new(options).map_err(|error| {
-        let wrong = named_patterns().find(|(name, _)| *name == error.rule());
-        let place = wrong.map_or_else(String::new, |(_, pattern)| format!(" ({})", pattern.place));
-        HostError::usage(format!("cannot use `security.patterns`{place}: {error}"))
-    })?;
-    address_secrets::learn_credentials(&scanner, environment, folder);
-    let allowed = security.allow.iter().map(|text| {
-        AllowedHash::parse(text).map_err(|why| HostError::usage(format!("`security.allow`: {why}")))
-    });
-    let allowed = allowed.collect::<Result<_, _>>()?;
-    Ok(SecretSearch { scanner, policy: Policy { entries }, allowed })
-}
-
-/// A pattern with its name; one without a name is named by its number.
-fn name_pattern((number, pattern): (u32, &SecretPattern)) -> (String, &SecretPattern) {
-    let name = &pattern.name;
-    let name = if name.is_empty() { format!("pattern-{number}") } else { name.clone() };
-    (name, pattern)
-}
-
-fn to_allow_entry(action: &SecretAction) -> AllowEntry {
-    let glob = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    AllowEntry {
-        rule: glob(&action.rule),
-        provider: glob(&action.provider),
-        path: glob(&action.path),
-        action: secret_action(&action.action),
-    }
-}
-
-/// The schema has seen to it that it is one of these.
-fn secret_action(name: &str) -> firewall::FirewallAction {
-    match name {
-        "block" => firewall::FirewallAction::Block,
-        "warn" => firewall::FirewallAction::Warn,
-        "allow" => firewall::FirewallAction::Allow,
-        _ => firewall::FirewallAction::Redact,
-    }
-}
-
-/// Secrets that are known by their value: configured keys, and what variables for keys hold.
-fn known_secrets(keys: &Keys, environment: &Environment) -> Vec<(String, Secret<String>)> {
-    let configured = keys.iter().map(|(name, key)| (format!("key-{name}"), key.clone()));
-    let inherited = environment
-        .variables()
-        .iter()
-        .filter(|(name, value)| holds_secret(name, value))
-        .map(|(name, value)| {
-            (format!("env-{}", name.to_lowercase().replace('_', "-")), Secret::new(value.clone()))
-        });
-    configured.chain(inherited).collect()
-}
-
-/// Reports whether a variable holds a secret: its name must say so, and its value must not be an ordinary word,
-/// which would be blanked wherever it occurs.
-fn holds_secret(name: &str, value: &str) -> bool {
-    const SOCKETS: [&str; 3] = ["SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS"];
-    gnoma_sandbox::is_scrubbed(name) && !SOCKETS.contains(&name) && !is_ordinary_word(value)
-}
-
-/// Reports whether a value is a word, or a name of a few words, such as `production` or `my-app`. More words count
-/// as a passphrase.
-fn is_ordinary_word(value: &str) -> bool {
-    const PHRASE_WORDS: usize = 4;
-    let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
-    is_word && value.split('-').filter(|word| !word.is_empty()).count() < PHRASE_WORDS
 }
 
 /// The tools whose rules have a pattern in brackets.
@@ -396,7 +240,7 @@ fn names_in(folder: &Path) -> Option<Vec<OsString>> {
     names.ok().filter(|names| names.len() <= MAX_NAMES)
 }
 
-/// The folders that are nobody's business but the program's.
+/// The folders that belong to gnoma alone.
 fn own_folders(places: &Places, environment: &Environment) -> Vec<PathBuf> {
     let (config, state) = (environment.config_dir(), environment.state_dir());
     let elsewhere = Some(places.vault.clone()).filter(|vault| !vault.starts_with(&state));
@@ -414,37 +258,22 @@ pub fn build_sandbox(
     if sandbox.mode == Sandbox::Off {
         return gnoma_tools::Sandbox::Off;
     }
-    let home = spec.environment.home().unwrap_or_default();
-    let below = |name: &str| Some(home.join(name)).filter(|path| path.is_absolute());
-    let own = own_folders(places, &spec.environment);
-    let hidden: Vec<_> = core_places::hidden_at_home().filter_map(below).chain(own).collect();
-    let mut writable = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
-    let temporary = spec.environment.get("TMPDIR").map(PathBuf::from);
-    // What is below those is the session's.
-    let is_apart = |path: &PathBuf| !["/tmp", "/var/tmp"].iter().any(|it| path.starts_with(it));
-    writable.extend(temporary.filter(is_apart));
-    writable.extend(CACHES.iter().filter_map(|name| below(name)));
-    writable.extend(readable_places::caches_by_variable(&spec.environment));
-    writable
-        .extend(sandbox.writable.iter().map(|path| home::expand(path, Some(&home), Path::new(""))));
-    // Found once: a link that takes such a place later leads nowhere.
-    let mut writable: Vec<_> = writable.iter().map(|path| resolve_path(path)).collect();
-    writable.retain(|path| path.is_absolute() && !resolve_path(&home).starts_with(path));
+    let environment = &spec.environment;
+    let home = environment.home().unwrap_or_default();
+    let at_home = core_places::hidden_at_home().filter_map(|name| place_at_home(&home, name));
+    let hidden: Vec<_> = at_home.chain(own_folders(places, environment)).collect();
+    let plugins = Some(environment.plugins_dir()).filter(|folder| folder.exists());
     let policy = gnoma_sandbox::Policy {
-        writable,
-        protected: hidden
-            .iter()
-            .cloned()
-            .chain(held_at_home(&home))
-            .chain([spec.environment.plugins_dir()].into_iter().filter(|it| it.exists()))
-            .collect(),
+        writable: writable_places(sandbox, environment, &home),
+        protected: hidden.iter().cloned().chain(held_at_home(&home)).chain(plugins).collect(),
         readable: ReadScope::Except(hidden),
         network: sandbox.network == SandboxNetwork::Always,
         scrub: SCRUBBED.map(str::to_owned).to_vec(),
-        // Whoever trusts a project also trusts the hooks of its repository.
+        // Trust in a project includes the hooks of its repository.
         git_hardening: settings.trust.unwrap_or_else(|| project_trust(spec)) != FileTrust::Trusted,
         ..gnoma_sandbox::Policy::default()
     };
+    let readable: Vec<_> = expand_paths(&sandbox.readable, &home).collect();
     gnoma_tools::Sandbox::Walled {
         launcher: launcher::ITSELF.into(),
         policy: Box::new(policy),
@@ -452,17 +281,43 @@ pub fn build_sandbox(
         trials,
         network_on_grant: sandbox.network != SandboxNetwork::Never,
         too_wide: vec![resolve_path(&home)],
-        repositories: Arc::new(BelongingRepositories::new(spec.environment.home())),
+        repositories: Arc::new(BelongingRepositories::new(environment.home())),
         reading: Box::new(readable_places::reading_places(
-            &spec.environment,
-            &sandbox
-                .readable
-                .iter()
-                .map(|path| home::expand(path, Some(&home), Path::new("")))
-                .collect::<Vec<_>>(),
+            environment,
+            &readable,
             places.memory.clone(),
         )),
     }
+}
+
+/// Returns the place of that name in the home folder; `None` if the home is unknown.
+fn place_at_home(home: &Path, name: &str) -> Option<PathBuf> {
+    Some(home.join(name)).filter(|path| path.is_absolute())
+}
+
+/// Returns the paths of settings, with `~` replaced by the home folder.
+fn expand_paths(paths: &[String], home: &Path) -> impl Iterator<Item = PathBuf> {
+    paths.iter().map(move |path| home::expand(path, Some(home), Path::new("")))
+}
+
+/// Returns the folders outside the workspace that commands may write in, links followed.
+fn writable_places(
+    sandbox: &SandboxSettings,
+    environment: &Environment,
+    home: &Path,
+) -> Vec<PathBuf> {
+    let mut writable = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
+    let temporary = environment.get("TMPDIR").map(PathBuf::from);
+    // What is below those is the session's.
+    let is_apart = |path: &PathBuf| !["/tmp", "/var/tmp"].iter().any(|it| path.starts_with(it));
+    writable.extend(temporary.filter(is_apart));
+    writable.extend(CACHES.iter().filter_map(|name| place_at_home(home, name)));
+    writable.extend(readable_places::caches_by_variable(environment));
+    writable.extend(expand_paths(&sandbox.writable, home));
+    // Found once: a link that takes such a place later leads nowhere.
+    let mut writable: Vec<_> = writable.iter().map(|path| resolve_path(path)).collect();
+    writable.retain(|path| path.is_absolute() && !resolve_path(home).starts_with(path));
+    writable
 }
 
 /// Lists the files below the home that decide over later runs of other programs: they are read-only even if the

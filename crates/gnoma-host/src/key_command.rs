@@ -2,9 +2,9 @@
 //! any sandbox; a project's file cannot set it unless the project is trusted.
 
 use std::{
-    io::Read,
+    io::{self, Read},
     os::unix::process::CommandExt as _,
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc,
     thread,
     time::Duration,
@@ -22,6 +22,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(2);
 /// Most that is read of what it prints.
 const MAX_BYTES: u64 = 16 << 10;
+
+/// The reason why a command printed no key. Its text follows the name of the command.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeyCommandError {
+    #[error("cannot be started: {0}")]
+    NotStarted(#[source] io::Error),
+    #[error("took longer than {}", duration::format_duration(*limit))]
+    TooSlow { limit: Duration },
+    #[error("was lost: {0}")]
+    Lost(#[source] io::Error),
+    #[error("failed ({status}){}{complaint}", if complaint.is_empty() { "" } else { ": " })]
+    Failed { status: ExitStatus, complaint: String },
+    #[error("printed nothing")]
+    NoOutput,
+}
 
 /// Gets the keys that commands print, for providers that have no other.
 pub(crate) fn fill_keys(provider: &mut Provider, environment: &Environment, notices: &Notices) {
@@ -53,12 +68,12 @@ pub(crate) fn describe_wait(command: &str, source: &str) -> String {
 /// Returns the first line that `command` prints. `on_silence` is called once if it takes long.
 ///
 /// # Errors
-/// Why there is none; follows the name of the command.
+/// See [`KeyCommandError`].
 pub(crate) fn run_key_command(
     command: &str,
     environment: &Environment,
     on_silence: &dyn Fn(),
-) -> Result<Secret<String>, String> {
+) -> Result<Secret<String>, KeyCommandError> {
     key_within((SILENCE, PATIENCE), command, environment, on_silence)
 }
 
@@ -67,7 +82,7 @@ fn key_within(
     command: &str,
     environment: &Environment,
     on_silence: &dyn Fn(),
-) -> Result<Secret<String>, String> {
+) -> Result<Secret<String>, KeyCommandError> {
     let mut child = Command::new("sh")
         .args(["-c", command])
         .env_clear()
@@ -78,7 +93,7 @@ fn key_within(
         // Its own, so that all that it starts can be ended with it.
         .process_group(0)
         .spawn()
-        .map_err(|error| format!("cannot be started: {error}"))?;
+        .map_err(KeyCommandError::NotStarted)?;
     let pid = Pid::from_child(&child);
     let (said, hears) = mpsc::channel();
     thread::spawn(move || said.send((read_output(&mut child), child.wait())));
@@ -88,22 +103,15 @@ fn key_within(
     });
     let Ok(((out, complaint), status)) = heard else {
         kill_process_group(pid, Signal::KILL).ok();
-        return Err(format!("took longer than {}", duration::format_duration(patience)));
+        return Err(KeyCommandError::TooSlow { limit: patience });
     };
-    let status = status.map_err(|error| format!("was lost: {error}"))?;
+    let status = status.map_err(KeyCommandError::Lost)?;
     if !status.success() {
-        let why = complaint.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-        return Err(match why.trim() {
-            "" => format!("failed ({status})"),
-            why => format!("failed ({status}): {why}"),
-        });
+        let last = complaint.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+        return Err(KeyCommandError::Failed { status, complaint: last.trim().to_owned() });
     }
     let line = out.lines().next().unwrap_or_default().trim();
-    if line.is_empty() {
-        Err("printed nothing".to_owned())
-    } else {
-        Ok(Secret::new(line.to_owned()))
-    }
+    if line.is_empty() { Err(KeyCommandError::NoOutput) } else { Ok(Secret::new(line.to_owned())) }
 }
 
 /// Returns what a program prints to its standard output and to its standard error.
@@ -128,7 +136,7 @@ mod tests {
         let variables = [("PATH", "/usr/bin:/bin"), ("OF", "mine")];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let key = run_key_command(command, &Environment::new(variables.into()), &|| ());
-        key.map(|key| key.expose().clone())
+        key.map(|key| key.expose().clone()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -141,7 +149,10 @@ mod tests {
         let told = std::cell::Cell::new(0);
         let times = (Duration::from_millis(200), Duration::from_secs(1));
         let late = key_within(times, &command, &environment, &|| told.set(told.get() + 1));
-        assert_eq!((late.unwrap_err().as_str(), told.get()), ("took longer than 1s", 1));
+        assert_eq!(
+            (late.unwrap_err().to_string(), told.get()),
+            ("took longer than 1s".to_owned(), 1)
+        );
         assert_eq!(
             describe_wait("sleep 60", "provider.key_commands.work"),
             "waiting for `sleep 60` (provider.key_commands.work), up to 30s"

@@ -29,7 +29,7 @@ const MAX_FILE_BYTES: u64 = 8 << 20;
 const MAX_TOTAL_BYTES: usize = 16 << 20;
 /// Most files that are looked at.
 const MAX_FILES: usize = 300;
-/// Settings that would run something, or ask somebody, whatever the repository says.
+/// Settings that keep git from running programs and from asking, whatever the repository says.
 const SETTINGS: [&str; 10] = [
     "--no-pager",
     "-c",
@@ -76,10 +76,8 @@ impl LastCommit {
     /// There is no repository, or its settings run a program.
     pub(crate) fn open(project: &Project) -> Result<Self> {
         let root = project.places.workspace.clone().unwrap_or_else(|| project.spec.folder.clone());
-        let found = harmless_repository(&root).map_err(|program| {
-            HostError::usage(format!(
-                "cannot compare with the last commit: git would run {program}"
-            ))
+        let found = harmless_repository(&root).map_err(|error| {
+            HostError::usage(format!("cannot compare with the last commit: {error}"))
         })?;
         let missing = || HostError::usage("there is no git repository here");
         let (git, work_tree) = found.ok_or_else(missing)?;

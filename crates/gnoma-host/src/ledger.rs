@@ -8,7 +8,6 @@ use gnoma_core::{
         HoldId, Ledger, Level, PoolDraw, ReservationOutcome, ReservationRequest, SettledCall, Total,
     },
     store::{StoreError, StoreErrorKind, StoreFuture},
-    tool::BoxFuture,
 };
 use gnoma_engine::routing::{Exchange, VitalsStore};
 use gnoma_store::{CallRow, NameId, SqliteLedger, UsageRead};
@@ -173,10 +172,7 @@ impl VitalsStore for LateLedger {
         !self.opened.initialized() && !exists
     }
 
-    fn exchange(&self, exchange: Exchange) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async move {
-            let changed = async { self.get().await?.change_note(ARMS, exchange).await };
-            changed.await.map_err(|error| error.sentence)
-        })
+    fn exchange(&self, exchange: Exchange) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.get().await?.change_note(ARMS, exchange).await })
     }
 }

@@ -30,8 +30,10 @@ pub mod extensions;
 pub mod facts;
 pub mod files;
 mod files_only_rewind;
+mod firewall_setup;
 mod first_start;
 mod foreign_settings;
+pub mod found_extensions;
 pub mod guard_setup;
 pub mod import;
 pub mod instructions;
@@ -71,6 +73,7 @@ mod rewind_elf;
 pub mod routing;
 pub mod rule;
 pub mod schedules;
+mod service_requests;
 mod services;
 pub mod session;
 pub mod session_opening;
@@ -91,7 +94,7 @@ pub mod usage;
 mod workspace_hint;
 
 pub use self::{
-    agents::Agents,
+    agents::{AgentProgramError, Agents},
     environment::{Folders, write_obstacle},
     error::{HostError, HostErrorKind, Result},
     notices::Notices,

@@ -19,9 +19,9 @@ use gnoma_core::{
 };
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
-    CleanText, Definition, Keyring, ServerEnvironment, ServerOptions, ServerOrigin, ServerPrompt,
-    ServerReach, ServerReport, ServerSandbox, ServerState, Servers, ServersView, ToolMemory,
-    check_server,
+    CleanText, Definition, Keyring, ServerEnvironment, ServerNameError, ServerOptions,
+    ServerOrigin, ServerPrompt, ServerReach, ServerReport, ServerSandbox, ServerState, Servers,
+    ServersView, ToolMemory, check_server,
     limits::{MAX_FILE_BYTES, START_TIMEOUT},
     of_plugin, read_file,
 };
@@ -235,11 +235,11 @@ pub fn find_servers(project: &Project) -> (Vec<Definition>, Vec<String>) {
         }
     }
     if !only_its {
-        definitions.extend(of_project(project, &mut faults));
-        definitions.extend(of_plugins(project, &mut faults));
+        definitions.extend(project_definitions(project, &mut faults));
+        definitions.extend(plugin_definitions(project, &mut faults));
     }
     for server in &project.spec.mcp_servers {
-        match of_client(server) {
+        match client_definition(server) {
             Ok(definition) => {
                 // The person's client means this session; a server of the settings is for all.
                 definitions.retain(|known| known.name != definition.name);
@@ -253,7 +253,7 @@ pub fn find_servers(project: &Project) -> (Vec<Definition>, Vec<String>) {
 
 /// A server that the client brings along: the person set it up there, as others do in the settings. A
 /// client has no words for what a program may reach, so it may use the network.
-fn of_client(server: &ClientServer) -> Result<Definition, String> {
+fn client_definition(server: &ClientServer) -> Result<Definition, ServerNameError> {
     check_server(&server.name)?;
     let secrets = |values: &Environment| -> BTreeMap<String, Secret<String>> {
         let secret = |(name, value): (&String, &String)| (name.clone(), Secret::new(value.clone()));
@@ -282,13 +282,22 @@ fn of_client(server: &ClientServer) -> Result<Definition, String> {
     })
 }
 
+/// The reason why an MCP server of the settings is not used.
+#[derive(Debug, thiserror::Error)]
+enum ServerSettingError {
+    #[error(transparent)]
+    Name(#[from] ServerNameError),
+    #[error("it has both a `command` and a `url`; keep one of them")]
+    TwoReaches,
+    #[error("it has neither `command` nor `url`")]
+    NoReach,
+}
+
 /// A server of the settings.
-fn to_definition(project: &Project, server: &McpServer) -> Result<Definition, String> {
+fn to_definition(project: &Project, server: &McpServer) -> Result<Definition, ServerSettingError> {
     check_server(&server.name)?;
     let reach = match (&server.command, &server.url) {
-        (Some(_), Some(_)) => {
-            return Err("it has both a `command` and a `url`; keep one of them".to_owned());
-        }
+        (Some(_), Some(_)) => return Err(ServerSettingError::TwoReaches),
         (Some(command), None) => ServerReach::Process {
             command: command.clone(),
             args: server.args.clone(),
@@ -297,7 +306,7 @@ fn to_definition(project: &Project, server: &McpServer) -> Result<Definition, St
         (None, Some(url)) => {
             ServerReach::Http { url: url.clone(), headers: server.headers.clone() }
         }
-        (None, None) => return Err("it has neither `command` nor `url`".to_owned()),
+        (None, None) => return Err(ServerSettingError::NoReach),
     };
     Ok(Definition {
         name: server.name.clone(),
@@ -317,7 +326,7 @@ fn to_definition(project: &Project, server: &McpServer) -> Result<Definition, St
 }
 
 /// The servers of the plugins that are in force.
-fn of_plugins(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
+fn plugin_definitions(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
     let mut servers = Vec::new();
     let variable = |name: &str| project.environment().get(name).map(str::to_owned);
     for plugin in &plugins::project_plugins(project).active {
@@ -359,7 +368,7 @@ fn read_project_file(path: &Path, faults: &mut Vec<String>) -> Option<String> {
 }
 
 /// The servers of the project's file, where the project is trusted.
-fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
+fn project_definitions(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
     let root = &project.places.project;
     let path = root.join(FILE);
     let Some(text) = read_project_file(&path, faults) else { return Vec::new() };

@@ -15,8 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Age at which an answer is too old for who begins to look.
 const STALE: Duration = Duration::from_secs(2);
 
-/// The models of one server. It is asked while somebody looks, and not otherwise; dropping the list
-/// ends the asking.
+/// The models of one server, which is asked only while the list has viewers. Dropping the list ends the requests.
 pub(crate) struct ModelList {
     server: Connection,
     interval: Option<Duration>,
@@ -38,15 +37,15 @@ impl ListedModels {
     }
 }
 
-/// Somebody who looks at a list.
+/// A viewer of a list.
 pub(crate) struct ModelListViewer {
     answers: watch::Receiver<Option<ListedModels>>,
     begun: Instant,
 }
 
 impl ModelList {
-    /// Begins to ask. `interval`: the time from one question to the next; `None` for none but when
-    /// somebody begins to look. Must be called within a runtime.
+    /// Begins to ask. `interval`: the time from one request to the next; `None` asks only when a viewer comes. Must be
+    /// called within a runtime.
     pub(crate) fn start(server: Connection, interval: Option<Duration>) -> Self {
         let (said, answers) = watch::channel(None);
         let (looked, looks) = watch::channel(Instant::now());
@@ -94,8 +93,7 @@ impl ModelListViewer {
     }
 }
 
-/// Asks at once, and again when the interval is over and somebody looks, or when somebody begins to look
-/// for whom the last answer is too old.
+/// Asks at once, again after each interval while there are viewers, and if the last answer is too old for a new viewer.
 async fn keep_asking(
     server: Connection,
     said: watch::Sender<Option<ListedModels>>,

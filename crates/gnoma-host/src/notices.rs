@@ -1,4 +1,4 @@
-//! What the host says by the way: nobody waits for it, and nothing fails without it.
+//! Notices of the host beside its answers. Sending one never blocks and never fails.
 
 use std::{fmt, sync::Arc};
 
@@ -7,7 +7,7 @@ use gnoma_core::{info::CommandInfo, session::NoticeLevel, system_error::without_
 type Sink = dyn Fn(NoticeLevel, &str) + Send + Sync;
 type CommandSink = dyn Fn(Vec<CommandInfo>) + Send + Sync;
 
-/// Takes notices. Cheap to clone; whoever opens a session decides where they go.
+/// A destination of notices. Cheap to clone; the opener of a session decides where they go.
 #[derive(Clone)]
 pub struct Notices {
     sink: Arc<Sink>,

@@ -20,7 +20,7 @@ use gnoma_core::{
     text_truncation,
     tool::tool_label,
 };
-use gnoma_extend::hooks::HookRunner;
+use gnoma_extend::hooks::{HookLineError, HookRunner};
 use gnoma_guard::firewall::Firewall;
 use gnoma_net::HttpRequest;
 use serde_json::{Map, Value};
@@ -29,7 +29,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{Project, extensions, guard_setup, telemetry::host_of};
+use crate::{Project, extensions, telemetry::host_of};
 
 /// Longest time that the command or the server takes for a notification.
 const MAX_SEND: Duration = Duration::from_secs(10);
@@ -39,6 +39,22 @@ const MAX_ANSWER_BYTES: usize = 1 << 16;
 const MAX_TEXT_BYTES: usize = 500;
 /// Most open questions of a session that the person is told of.
 const MAX_QUESTIONS: usize = 8;
+
+/// The reason why a notification did not reach the person.
+#[derive(Debug, thiserror::Error)]
+enum NotificationError {
+    #[error("was not started")]
+    NotStarted,
+    #[error(transparent)]
+    Command(#[from] HookLineError),
+    /// The words of the network, which name no more of the address than its host: it may be known to few.
+    #[error("{0}")]
+    Network(String),
+    #[error("HTTP status {0}")]
+    Status(u16),
+    #[error("it does not answer")]
+    NoAnswer,
+}
 
 /// A notification about a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,7 +118,7 @@ impl NotificationSender {
         if notify.command.is_none() && !has_topic {
             return None;
         }
-        let firewall = guard_setup::strict_firewall(project);
+        let firewall = project.strict_firewall();
         let firewall = firewall
             .map_err(|error| {
                 project.notices.warning(format_args!("no notifications are sent: {error}"));
@@ -149,11 +165,15 @@ impl NotificationSender {
         tokio::join!(ran, posted);
     }
 
-    async fn run_command(&self, line: &str, notification: &Notification) -> Result<(), String> {
+    async fn run_command(
+        &self,
+        line: &str,
+        notification: &Notification,
+    ) -> Result<(), NotificationError> {
         let project = Arc::clone(&self.project);
         let runner = self.runner.get_or_try_init(|| async {
             let made = move || Arc::new(extensions::hook_runner(&project));
-            tokio::task::spawn_blocking(made).await.map_err(|_| "was not started".to_owned())
+            tokio::task::spawn_blocking(made).await.map_err(|_| NotificationError::NotStarted)
         });
         let Notification { kind, text, facts } = notification;
         let mut input = facts.clone();
@@ -169,11 +189,12 @@ impl NotificationSender {
             input.insert(name.to_owned(), value);
         }
         let input = Value::Object(input).to_string();
-        runner.await?.run_line(line, &input, MAX_SEND).await.map(drop)
+        runner.await?.run_line(line, &input, MAX_SEND).await?;
+        Ok(())
     }
 
     /// Publishes a message as ntfy's HTTP interface has it: the text as body, the rest in headers.
-    async fn post(&self, url: &str, notification: &Notification) -> Result<(), String> {
+    async fn post(&self, url: &str, notification: &Notification) -> Result<(), NotificationError> {
         let mut headers = vec![(Cow::Borrowed("title"), Secret::new("gnoma".to_owned()))];
         if let Some(token) = &self.project.personal.notify.ntfy_token {
             let value = Secret::new(format!("Bearer {}", token.expose()));
@@ -183,14 +204,16 @@ impl NotificationSender {
         let request = HttpRequest { url: url.to_owned(), headers, body };
         let http = self.project.shared.http(&self.project.routing.network);
         let sent = async {
-            // The address may be known to few: what is told names its host alone.
-            let failed = |error: gnoma_net::NetError| error.to_string().replace(url, &host_of(url));
+            let failed = |error: gnoma_net::NetError| {
+                NotificationError::Network(error.to_string().replace(url, &host_of(url)))
+            };
             let reply = http.send(request).await.map_err(failed)?;
             let status = reply.status;
             let _answer = reply.into_bytes(MAX_ANSWER_BYTES).await;
-            if (200..300).contains(&status) { Ok(()) } else { Err(format!("HTTP status {status}")) }
+            let is_success = (200..300).contains(&status);
+            if is_success { Ok(()) } else { Err(NotificationError::Status(status)) }
         };
-        timeout(MAX_SEND, sent).await.unwrap_or_else(|_| Err("it does not answer".to_owned()))
+        timeout(MAX_SEND, sent).await.unwrap_or(Err(NotificationError::NoAnswer))
     }
 
     fn report_once(&self, why: &str) {

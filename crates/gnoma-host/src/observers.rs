@@ -1,4 +1,4 @@
-//! What watches a session from its events: the debug log, telemetry, the person's own statistics, notifications and
+//! The observers of a session's events: the debug log, telemetry, the person's own statistics, notifications and
 //! spending caps. One place for all, so that they see the same borders.
 
 use std::sync::Arc;
@@ -33,7 +33,8 @@ pub struct SessionObservers {
 }
 
 impl SessionObservers {
-    /// Begins to watch a session as its project wants it. `caps` reads the levels of spending caps, if there are any. Must be called within a runtime.
+    /// Begins to watch a session as its project wants it. `caps` reads the levels of spending caps, if there are any.
+    /// Must be called within a runtime.
     pub(crate) fn open(
         project: &Arc<Project>,
         ObservedSession { id, parent }: ObservedSession,

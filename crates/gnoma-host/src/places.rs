@@ -1,4 +1,4 @@
-//! Where sessions and files are saved: outside every project, unless the settings say otherwise.
+//! The places where sessions and files are saved: outside every project, unless the settings say otherwise.
 //!
 //! One folder contains both, so that the files of a checkpoint never include the store itself, even if the
 //! workspace is the home that contains the folder.
@@ -86,7 +86,7 @@ impl Places {
     pub fn for_folder(keeping: &StorageSettings, environment: &Environment, cwd: &Path) -> Self {
         let root = gnoma_config::project_root(cwd, &environment.config_dir());
         let root = root.unwrap_or_else(|| cwd.to_owned());
-        // Whoever makes a repository around a folder finds what was kept of the folder as before.
+        // A repository that is made around a folder later must not hide what was saved of the folder.
         let own = (root != cwd).then(|| Self::in_project(cwd, cwd, keeping, environment));
         match own {
             Some(own) if own.has_sessions() => Self { around: Some(root), ..own },
@@ -124,7 +124,7 @@ impl Places {
         let is_own = |name: &str| endings.iter().any(|ending| name.ends_with(ending));
         match fs::read_dir(&self.sessions) {
             Ok(files) => files.flatten().any(|file| file.file_name().to_str().is_some_and(is_own)),
-            // What cannot be looked at is told by whoever opens it.
+            // Opening the folder later reports why it cannot be read.
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         }
     }

@@ -1,4 +1,4 @@
-//! Which plugins a project wants, and what was found of them.
+//! The plugins that a project wants, and those that were found.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,13 +9,13 @@ use gnoma_extend::plugins::PluginScan;
 pub struct ProjectPlugins {
     /// The only enabled ones; empty for all.
     pub enabled: Vec<String>,
-    /// Those that are not.
+    /// The disabled ones.
     pub disabled: Vec<String>,
     pub(crate) found: Arc<OnceLock<PluginScan>>,
 }
 
 impl ProjectPlugins {
-    /// Those that the settings want.
+    /// Returns the plugins that the settings want.
     #[must_use]
     pub fn from_settings(enabled: Vec<String>, disabled: Vec<String>) -> Self {
         Self { enabled, disabled, found: Arc::default() }

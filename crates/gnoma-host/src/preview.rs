@@ -1,4 +1,4 @@
-//! Which model would do a task, and why. No model is asked.
+//! Previews which model would do a task, and why. No model is asked.
 
 use gnoma_core::{
     ledger::{Ledger as _, Level, PoolDraw},

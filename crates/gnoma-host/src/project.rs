@@ -18,7 +18,8 @@ use gnoma_guard::firewall::Firewall;
 use gnoma_tools::FileHolder;
 
 use crate::{
-    Folders as _, HostError, Notices, Result, crate_options, environment, guard_setup, key_command,
+    Folders as _, HostError, Notices, Result, crate_options, environment, firewall_setup,
+    key_command,
     places::Places,
     plugin_choice::ProjectPlugins,
     project_settings::{GuardSettings, ProjectSettings, RoutingSettings, StorageSettings},
@@ -87,44 +88,36 @@ impl Project {
     /// The settings about secrets cannot be used.
     pub fn with_settings(
         spec: SessionSpec,
-        lowered: ProjectSettings,
+        mut lowered: ProjectSettings,
         notices: Notices,
         shared: ProcessResources,
     ) -> Result<Self> {
-        let ProjectSettings {
-            mut routing,
-            guard,
-            keeping,
-            tools,
-            hooks,
-            mcp_servers,
-            plugins,
-            otel,
-            personal,
-            values,
-        } = lowered;
         if let Some(budget) = spec.overrides.budget_micro_usd {
-            let cap = &mut routing.router.caps.session;
+            let cap = &mut lowered.routing.router.caps.session;
             *cap = Some(cap.map_or(budget, |own| own.min(budget)));
         }
-        let (keys, random) = (&routing.provider.api_keys, shared.clock().random_bits());
-        let firewall =
-            guard_setup::build_firewall(&guard, keys, (&spec.environment, &spec.folder), random)?;
+        let (routing, environment) = (&lowered.routing, &spec.environment);
+        let firewall = firewall_setup::build_firewall(
+            &lowered.guard,
+            &routing.provider.api_keys,
+            (environment, &spec.folder),
+            shared.clock().random_bits(),
+        )?;
         let telemetry =
-            telemetry::find_telemetry(&otel, &spec.environment, &routing, &shared, &notices);
-        let places = Places::for_folder(&keeping, &spec.environment, &spec.folder);
+            telemetry::find_telemetry(&lowered.otel, environment, routing, &shared, &notices);
+        let places = Places::for_folder(&lowered.keeping, environment, &spec.folder);
         Ok(Self {
             spec,
-            routing: Arc::new(routing),
-            guard: Arc::new(guard),
-            keeping,
-            tools,
-            hooks: hooks.into(),
-            mcp_servers: mcp_servers.into(),
+            routing: Arc::new(lowered.routing),
+            guard: Arc::new(lowered.guard),
+            keeping: lowered.keeping,
+            tools: lowered.tools,
+            hooks: lowered.hooks.into(),
+            mcp_servers: lowered.mcp_servers.into(),
             servers: Arc::default(),
-            plugins,
-            personal: Arc::new(personal),
-            values: values.into(),
+            plugins: lowered.plugins,
+            personal: Arc::new(lowered.personal),
+            values: lowered.values.into(),
             firewall,
             places,
             holder: FileHolder::default(),
@@ -134,6 +127,15 @@ impl Project {
             notices,
             shared,
         })
+    }
+
+    /// Returns a firewall for the project that lets no secret pass, whatever the settings allow.
+    ///
+    /// # Errors
+    /// The patterns of secrets in the settings cannot be used.
+    pub(crate) fn strict_firewall(&self) -> Result<Firewall> {
+        let keys = &self.routing.provider.api_keys;
+        firewall_setup::strict_firewall(&self.guard, keys, self.environment(), &self.spec.folder)
     }
 
     /// The spec of the session in the project itself, if it works in a copy.

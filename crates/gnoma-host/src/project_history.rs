@@ -1,4 +1,4 @@
-//! What was kept of a project, opened for a command or to be continued.
+//! The saved sessions of a project, opened for a command or to be continued.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl ProjectHistory {
     /// Opens the store, or makes it. One in a home that is read-only or full can be read all the same.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The database cannot be opened.
     pub fn open_or_create(project: &Project) -> Result<Self> {
         let Project { places, firewall, notices, shared, .. } = project;
         let options = places.store_options(firewall, notices);

@@ -174,7 +174,7 @@ async fn fetch_models(project: &Project, provider: &Provider, name: &str) -> Res
 /// models yet is asked first.
 ///
 /// # Errors
-/// It lists others: which one was probably meant.
+/// The provider lists other models; the error names the one that was probably meant.
 pub(crate) async fn check_model(project: &Project) -> Result<()> {
     routing::check_model_name(project)?;
     let provider = &project.routing.provider;
@@ -194,7 +194,7 @@ pub(crate) async fn check_model(project: &Project) -> Result<()> {
     if has_model(name, &project.shared.remembered_models(name, &address), model).is_ok() {
         return Ok(());
     }
-    // It may have got it since. Who does not answer may have it, too.
+    // The provider may have got it since, and one that does not answer may have it, too.
     let listed = fetch_models(project, provider, name).await.unwrap_or_default();
     match has_model(name, &listed, model) {
         Ok(()) => {
@@ -215,7 +215,7 @@ pub(crate) async fn check_model(project: &Project) -> Result<()> {
 /// as well, and any if users name the provider's models themselves.
 ///
 /// # Errors
-/// It has none. The model that was probably meant, if one is near.
+/// The provider has no such model; the error is the model that was probably meant, if one is near.
 pub fn has_model(
     name: &str,
     listed: &[String],
@@ -277,7 +277,7 @@ pub fn check_form(new: &NewProvider) -> Result<()> {
 /// wrong.
 ///
 /// # Errors
-/// Its key cannot be had, it does not answer, or refuses. No secret is in the reason.
+/// The provider's key cannot be had, or the provider does not answer, or refuses. No secret is in the reason.
 pub async fn try_new(
     project: &Project,
     new: &NewProvider,
@@ -359,10 +359,29 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
     {
         return Err(unset_variable(variable));
     }
-    let name = new.name.as_str();
-    if !project.routing.provider.endpoints.contains_key(name) {
+    let (name, provider) = (new.name.as_str(), &project.routing.provider);
+    if !provider.endpoints.contains_key(name) {
         check_name(name)?;
     }
+    let folder = project.environment().config_dir();
+    let is_known = provider.endpoints.contains_key(name)
+        || provider.api_keys.contains_key(name)
+        || provider.default.as_deref() == Some(name);
+    let verb = if is_known { "Changed" } else { "Added" };
+    let changes = addition_changes(project, new);
+    let mut told = setting::write_provider(&folder, name, verb, &changes)?;
+    if let KeySource::Entered(_) = &new.key {
+        told.push_str(", with its key as text that only you can read");
+    }
+    if let Some(before) = provider.default.as_deref().filter(|it| new.is_default && *it != name) {
+        told.push_str(&format!(". New sessions start with it; before: `{before}`"));
+    }
+    Ok(told)
+}
+
+/// Returns the changes to the settings that add a provider.
+fn addition_changes(project: &Project, new: &NewProvider) -> Vec<Change> {
+    let name = new.name.as_str();
     let set = |table: &str, value: String| Change::set_path(&["provider", table, name], value);
     let mut changes = Vec::new();
     changes.extend(new.address.clone().map(|address| set("endpoints", address)));
@@ -387,21 +406,7 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
     if new.is_default {
         changes.push(Change::set_path(&["provider", "default"], name));
     }
-    let folder = project.environment().config_dir();
-    let provider = &project.routing.provider;
-    let is_known = provider.endpoints.contains_key(name)
-        || provider.api_keys.contains_key(name)
-        || provider.default.as_deref() == Some(name);
-    let verb = if is_known { "Changed" } else { "Added" };
-    let mut told =
-        setting::write_provider(&folder, name, verb, &changes).map_err(HostError::usage)?;
-    if let KeySource::Entered(_) = &new.key {
-        told.push_str(", with its key as text that only you can read");
-    }
-    if let Some(before) = provider.default.as_deref().filter(|it| new.is_default && *it != name) {
-        told.push_str(&format!(". New sessions start with it; before: `{before}`"));
-    }
-    Ok(told)
+    changes
 }
 
 /// Returns the change to the list of ignored variables: a key that was entered takes precedence over one in the

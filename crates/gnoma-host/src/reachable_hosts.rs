@@ -21,51 +21,68 @@ pub struct ReachableHost {
 /// Lists the hosts that gnoma may contact for a project, each once. Contacts none.
 #[must_use]
 pub fn list_hosts(project: &Project, otel: &Otel) -> Vec<ReachableHost> {
-    let mut hosts: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut add = |url: &str, what: String| {
-        let uses = hosts.entry(telemetry::host_of(url)).or_default();
-        if !uses.contains(&what) {
-            uses.push(what);
-        }
-    };
-    let provider = &project.routing.provider;
-    for name in providers::configured_providers(provider) {
-        if let Ok(profile) = crate_options::provider_profile(provider, &name) {
-            add(&profile.base_url, format!("models of `{name}`"));
-        }
-    }
-    for known in KNOWN.iter().filter(|known| known.local && !known.base_url.is_empty()) {
-        if !provider.endpoints.contains_key(known.name) {
-            add(known.base_url, format!("models of `{}`, if it runs here", known.name));
-        }
-    }
-    let slm = &project.routing.slm;
-    if let Some(url) = slm.base_url.as_deref().filter(|_| slm.enabled) {
-        add(url, "the small model of `slm.base_url`".to_owned());
-    }
-    for server in mcp::find_servers(project).0 {
-        if let ServerReach::Http { url, .. } = &server.reach {
-            add(
-                url,
-                format!("MCP server `{}`, which may name another host for its login", server.name),
-            );
-        }
-    }
-    for hook in extensions::found_hooks(project).0 {
-        if matches!(hook.kind, HookKind::Http { .. }) {
-            add(&hook.command, format!("hook `{}`", hook.name));
-        }
-    }
+    let mut uses = HostUses::default();
+    uses.add_models(project);
+    uses.add_extensions(project);
     if let Some(url) = &project.personal.notify.ntfy {
-        add(url, "notifications".to_owned());
+        uses.add(url, "notifications".to_owned());
     }
     if !project.is_incognito() {
         let collectors = telemetry::export_hosts(otel, project.environment());
         for host in collectors.unwrap_or_default() {
-            add(&host, "telemetry".to_owned());
+            uses.add(&host, "telemetry".to_owned());
         }
     }
-    hosts.into_iter().map(|(host, uses)| ReachableHost { host, uses }).collect()
+    uses.0.into_iter().map(|(host, uses)| ReachableHost { host, uses }).collect()
+}
+
+/// The parts of gnoma that contact a host, by host.
+#[derive(Default)]
+struct HostUses(BTreeMap<String, Vec<String>>);
+
+impl HostUses {
+    fn add(&mut self, url: &str, what: String) {
+        let uses = self.0.entry(telemetry::host_of(url)).or_default();
+        if !uses.contains(&what) {
+            uses.push(what);
+        }
+    }
+
+    /// Adds the providers of models.
+    fn add_models(&mut self, project: &Project) {
+        let provider = &project.routing.provider;
+        for name in providers::configured_providers(provider) {
+            if let Ok(profile) = crate_options::provider_profile(provider, &name) {
+                self.add(&profile.base_url, format!("models of `{name}`"));
+            }
+        }
+        for known in KNOWN.iter().filter(|known| known.local && !known.base_url.is_empty()) {
+            if !provider.endpoints.contains_key(known.name) {
+                self.add(known.base_url, format!("models of `{}`, if it runs here", known.name));
+            }
+        }
+        let slm = &project.routing.slm;
+        if let Some(url) = slm.base_url.as_deref().filter(|_| slm.enabled) {
+            self.add(url, "the small model of `slm.base_url`".to_owned());
+        }
+    }
+
+    /// Adds the MCP servers and the hooks that are reached over HTTP.
+    fn add_extensions(&mut self, project: &Project) {
+        for server in mcp::find_servers(project).0 {
+            if let ServerReach::Http { url, .. } = &server.reach {
+                let name = &server.name;
+                let what =
+                    format!("MCP server `{name}`, which may name another host for its login");
+                self.add(url, what);
+            }
+        }
+        for hook in extensions::found_hooks(project).0 {
+            if matches!(hook.kind, HookKind::Http { .. }) {
+                self.add(&hook.command, format!("hook `{}`", hook.name));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What commands that run unasked see of the machine besides the workspace: programs, tool chains, git's
-//! own settings, and what the settings add. A list, so that whatever is on no list is kept from them.
+//! The places besides the workspace that commands may read which run unasked: programs, tool chains, git's own
+//! settings, and what the settings add. Everything that is on no list is hidden from them.
 
 use std::{
     collections::VecDeque,
@@ -58,8 +58,9 @@ pub(crate) fn reading_places(
     gnoma_core::sort::sort_items(&mut shown);
     shown.dedup();
     let hidden = home.iter().flat_map(|home| places::secrets_at_home().map(|name| home.join(name)));
-    let hidden = hidden.chain(of_system()).filter(|path| fs::symlink_metadata(path).is_ok());
-    let hidden = hidden.chain(of_skills(environment));
+    let hidden = hidden.chain(hidden_system_places());
+    let hidden = hidden.filter(|path| fs::symlink_metadata(path).is_ok());
+    let hidden = hidden.chain(hidden_skills(environment));
     ReadingPlaces {
         hidden: hidden.collect(),
         shown,
@@ -88,7 +89,7 @@ fn skill_folders(environment: &Environment) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Secrets among the skills of a person.
-fn of_skills(environment: &Environment) -> Vec<PathBuf> {
+fn hidden_skills(environment: &Environment) -> Vec<PathBuf> {
     let mut waiting: VecDeque<_> = skill_folders(environment).map(|it| (it, 0)).collect();
     let (mut secrets, mut entries_left) = (Vec::new(), MAX_ENTRIES);
     while let Some((folder, depth)) = waiting.pop_front() {
@@ -158,7 +159,7 @@ fn is_apart(path: &Path, home: Option<&Path>) -> bool {
     const FOR_ALL: [&str; 3] = ["/tmp", "/var/tmp", "/dev"];
     let real = resolve_path(path);
     let home = home.map(resolve_path);
-    // A home may be among temporary files, and what is in it is somebody's own all the same.
+    // A home may be among temporary files; its files are private all the same.
     let is_own = home.as_ref().is_some_and(|home| real.starts_with(home));
     path.is_absolute()
         && real.parent().is_some()
@@ -189,7 +190,7 @@ fn named_in(line: &str, home: &Path) -> Option<PathBuf> {
 }
 
 /// The system's secrets; those with a pattern as they are now.
-fn of_system() -> impl Iterator<Item = PathBuf> {
+fn hidden_system_places() -> impl Iterator<Item = PathBuf> {
     places::secrets_of_system().flat_map(|name| {
         let path = Path::new(name);
         if !name.contains(['*', '?']) {

@@ -12,8 +12,8 @@ use crate::{
     timeline::{self, LatestRewind},
 };
 
-/// Brings back what was taken back last in a session, by a beginning of its id; in the newest by
-/// default. `overwrite`: also where the person or another program changed the files meanwhile.
+/// Undoes the last rewind of a session, given by a beginning of its id; of the newest by default. `overwrite`: also
+/// files that the person or another program changed since are replaced.
 ///
 /// # Errors
 /// There is nothing to bring back, the session is open elsewhere, or files cannot be written.
@@ -23,7 +23,7 @@ pub async fn redo_rewind(
     overwrite: bool,
 ) -> Result<RewindOutcome> {
     refuse_in_incognito(project, "redo")?;
-    if files_only_rewind::is_meant(project, session) {
+    if files_only_rewind::applies(project, session) {
         return files_only_rewind::redo_files(project).map(RewindOutcome::Done);
     }
     let past = ProjectHistory::open(project)?;

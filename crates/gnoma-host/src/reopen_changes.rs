@@ -48,9 +48,9 @@ pub(crate) async fn apply_change(
     stored: Option<SessionId>,
     Change { request, spec }: Change,
 ) -> Result<SessionChangeResult> {
-    let going_on = going_on(spec, stored.as_ref());
+    let next_spec = continued_spec(spec, stored.as_ref());
     let same =
-        |told: String| SessionChangeResult { spec: going_on.clone(), keeps_messages: true, told };
+        |told: String| SessionChangeResult { spec: next_spec.clone(), keeps_messages: true, told };
     let missing = || not_saved(&project, "rewind", "rewound");
     Ok(match request {
         Request::Rewind { turns, files, conversation } => {
@@ -73,14 +73,14 @@ pub(crate) async fn apply_change(
             let id = stored.clone().ok_or_else(|| not_saved(&project, "redo", "rewound"))?;
             let told =
                 describe_outcome(redo::redo_rewind(&project, Some(id.as_str()), true).await?);
-            // Whoever is in the session knows which one it is.
+            // In the session, its id says nothing new.
             same(told.strip_prefix(&format!("session {id}: ")).map_or(told.clone(), str::to_owned))
         }
         Request::Fork => {
             let id = stored.clone().ok_or_else(|| not_saved(&project, "copy", "copied"))?;
-            fork_session(&id, going_on)
+            fork_session(&id, next_spec)
         }
-        Request::Switch(switch) => apply_switch(&project, going_on, switch),
+        Request::Switch(switch) => apply_switch(&project, next_spec, switch),
         _ => return Err(HostError::usage("this request does not change the session")),
     })
 }
@@ -126,7 +126,7 @@ pub(crate) async fn check_change(
         Request::Switch(switch) => {
             let is_model = matches!(&switch, Switch::Model(name) if !name.ends_with(UNCHECKED));
             let SessionChangeResult { spec, .. } =
-                apply_switch(&project, going_on(spec, stored.as_ref()), switch);
+                apply_switch(&project, continued_spec(spec, stored.as_ref()), switch);
             let spec = crate_options::resolve_folders(spec)?;
             let project = Project::open(spec, Notices::without_sink(), project.shared.clone())?;
             project.refuse_whole_system()?;
@@ -139,23 +139,11 @@ pub(crate) async fn check_change(
     }
 }
 
-fn apply_switch(project: &Project, spec: SessionSpec, switch: Switch) -> SessionChangeResult {
-    let mut spec = spec;
+fn apply_switch(project: &Project, mut spec: SessionSpec, switch: Switch) -> SessionChangeResult {
     let mut keeps_messages = true;
     let mut told = String::new();
     match switch {
-        Switch::Model(name) => {
-            let name = name.strip_suffix(UNCHECKED).map_or(name.clone(), str::to_owned);
-            let providers = provider_names::provider_names(&project.routing.provider);
-            let is_provider = |before: &str| providers.iter().any(|known| known == before);
-            match name.split_once('/').filter(|(before, _)| is_provider(before)) {
-                Some((provider, model)) => {
-                    spec.overrides.provider = Some(provider.to_owned());
-                    spec.overrides.model = Some(model.to_owned());
-                }
-                None => spec.overrides.model = Some(name),
-            }
-        }
+        Switch::Model(name) => override_model(project, &mut spec, &name),
         Switch::Provider(name) => {
             spec.overrides.provider = Some(name);
             spec.overrides.model = None;
@@ -190,6 +178,18 @@ fn apply_switch(project: &Project, spec: SessionSpec, switch: Switch) -> Session
     SessionChangeResult { spec, keeps_messages, told }
 }
 
+/// Makes a session ask the model of that name, which may have its provider and a slash before it.
+fn override_model(project: &Project, spec: &mut SessionSpec, name: &str) {
+    let name = name.strip_suffix(UNCHECKED).unwrap_or(name);
+    let providers = provider_names::provider_names(&project.routing.provider);
+    let is_provider = |before: &str| providers.iter().any(|known| known == before);
+    let named = name.split_once('/').filter(|(before, _)| is_provider(before));
+    if let Some((provider, _)) = named {
+        spec.overrides.provider = Some(provider.to_owned());
+    }
+    spec.overrides.model = Some(named.map_or(name, |(_, model)| model).to_owned());
+}
+
 /// A folder as a person names it, from the folder of the session on; without symbolic links where it is there.
 fn added_folder(spec: &SessionSpec, named: &Path) -> PathBuf {
     let home = spec.environment.get("HOME").filter(|home| !home.is_empty());
@@ -203,7 +203,7 @@ fn start_from_stored(id: Option<String>, fork: bool) -> Start {
 }
 
 /// The spec with which a session of a project continues the stored one of that id.
-pub(crate) fn going_on(spec: SessionSpec, stored: Option<&SessionId>) -> SessionSpec {
+pub(crate) fn continued_spec(spec: SessionSpec, stored: Option<&SessionId>) -> SessionSpec {
     let start = match stored {
         Some(id) => Start::Stored { id: id.to_string(), fork: false },
         None => Start::New,

@@ -152,7 +152,7 @@ impl FileRevert<'_> {
     ) -> Result<(String, Option<SnapshotId>)> {
         let what = if self.hunk.is_some() { "one change in" } else { "all changes of" };
         let text = format!("reverted {what} `{}`\n", self.name());
-        // All was saved just now: what differs since was changed by somebody else.
+        // All was saved just now: files that differ since were changed by another program.
         match (FileRestore { workspace, target, starts: &[] }).restore(false)? {
             FileRestoreOutcome::Restored(restored) => {
                 let done = describe_restore(&restored, "/redo");

@@ -22,84 +22,92 @@ use crate::{
 /// Columns of the text that represents a turn.
 const MAX_WORDS_COLUMNS: usize = 50;
 
-/// Takes turns back, or says what that would do.
+/// Rewinds a session, or describes what that would do.
 ///
 /// # Errors
 /// There is no such place to go back to, the session is open elsewhere, or files cannot be written.
 pub async fn rewind_session(project: &Project, how: &Rewind) -> Result<RewindOutcome> {
     refuse_in_incognito(project, "rewind")?;
-    if files_only_rewind::is_meant(project, how.session.as_deref()) {
+    if files_only_rewind::applies(project, how.session.as_deref()) {
         return files_only_rewind::rewind_unsaved_session(project, how).map(RewindOutcome::Done);
     }
     let past = ProjectHistory::open(project)?;
     let session = past.find_session(how.session.as_deref()).await?.id;
-    // Without checkpoints, a rewind of the conversation is done, and one of the files is refused.
-    let wants_files = matches!(how.part, RewindPart::Files | RewindPart::Both);
-    let files =
-        how.part != RewindPart::Conversation && (project.places.workspace.is_some() || wants_files);
     let conversation = how.part != RewindPart::Files;
-    let hindrance = project.places.checkpoint_hindrance(&project.keeping.checkpoints);
     if !how.dry_run {
         lock_session(&past, &session).await?;
     }
-    let path = past.load_path(&session, None).await?;
-    let workspace = if files { Some(open_session_workspace(project, &session)?) } else { None };
-    let goal = RewindGoal::from_target(&how.to, &path, workspace.as_ref())?;
-    let starts = timeline::turn_start_checkpoints(&path);
-    let target = match &workspace {
-        Some(workspace) => goal.file_checkpoint(workspace)?,
-        None => None,
-    };
-    if let Some(why) = hindrance.as_ref().filter(|_| wants_files && target.is_none()) {
-        return Err(HostError::usage(format!("the files cannot be rewound: {why}")));
+    // Without checkpoints, a rewind of the conversation is done, and one of the files is refused.
+    let wants_files = how.part != RewindPart::Conversation
+        && (project.places.workspace.is_some() || names_files(how.part));
+    let plan = RewindPlan::prepare(project, &past, &session, &how.to, wants_files).await?;
+    let files = plan.file_restore()?;
+    let no_files = describe_missing_checkpoint(project, how, files.is_some())?;
+    if how.dry_run {
+        return describe_rewind(&session, &plan.goal, files, conversation, &no_files)
+            .map(RewindOutcome::Done);
     }
-    // What is said where no checkpoint is there to restore.
-    let no_files = match &hindrance {
+    let restored = match files.map(|files| files.restore(how.overwrite)).transpose()? {
+        Some(FileRestoreOutcome::Conflict(paths)) => {
+            past.store.release_session(session).await?;
+            return Ok(RewindOutcome::Conflict(paths));
+        }
+        Some(FileRestoreOutcome::Restored(restored)) => Some(restored),
+        Some(FileRestoreOutcome::AsItWas) | None => None,
+    };
+    let files_text = match &restored {
+        Some(restored) => describe_restore(restored, how.redo_command()),
+        None if files.is_some() => "files: nothing to restore\n".to_owned(),
+        None => no_files,
+    };
+    let text = describe_done(how, &session, &plan.goal.what, &files_text);
+    let last = plan.path.last();
+    if conversation || restored.is_some() {
+        let to = if conversation { plan.goal.before } else { last.map(|last| last.id) };
+        let before = restored.as_ref().map(|restored| &restored.before);
+        record_rewind(&past, &session, to, &plan.path, before).await?;
+    }
+    routing::record_rewind(project, &session, last.map_or(0, |last| last.at_ms));
+    past.store.release_session(session).await?;
+    Ok(RewindOutcome::Done(text))
+}
+
+/// Reports whether a rewind of that part fails if the files cannot be rewound.
+fn names_files(part: RewindPart) -> bool {
+    matches!(part, RewindPart::Files | RewindPart::Both)
+}
+
+/// Returns the line about the files where there is no checkpoint to restore. `has_target`: there is one.
+///
+/// # Errors
+/// The files must be rewound, and cannot be.
+fn describe_missing_checkpoint(
+    project: &Project,
+    how: &Rewind,
+    has_target: bool,
+) -> Result<String> {
+    let hindrance = project.places.checkpoint_hindrance(&project.keeping.checkpoints);
+    Ok(match hindrance {
+        Some(why) if names_files(how.part) && !has_target => {
+            return Err(HostError::usage(format!("the files cannot be rewound: {why}")));
+        }
         _ if how.part == RewindPart::Conversation => String::new(),
         Some(why) => format!("files: not restored: {why}\n"),
         None if how.dry_run => "files: no changes\n".to_owned(),
         None => "files: nothing to restore\n".to_owned(),
-    };
-    let files = workspace.as_ref().zip(target).map(|(workspace, target)| FileRestore {
-        workspace,
-        target,
-        starts: &starts,
-    });
-    if how.dry_run {
-        return describe_rewind(&session, &goal, files, conversation, &no_files)
-            .map(RewindOutcome::Done);
-    }
-    let restored = match files {
-        Some(going) => going.restore(how.overwrite)?,
-        None => FileRestoreOutcome::AsItWas,
-    };
-    let restored = match restored {
-        FileRestoreOutcome::Conflict(paths) => {
-            past.store.release_session(session).await?;
-            return Ok(RewindOutcome::Conflict(paths));
-        }
-        FileRestoreOutcome::AsItWas => None,
-        FileRestoreOutcome::Restored(restored) => Some(restored),
-    };
+    })
+}
+
+/// Describes a rewind that was done. `what` is the place that it went back to, `files` the lines about the files.
+fn describe_done(how: &Rewind, session: &SessionId, what: &str, files: &str) -> String {
     let mut text = if how.in_session { String::new() } else { format!("session {session}: ") };
-    text.push_str(&format!("rewound to before {}\n", goal.what));
-    match &restored {
-        Some(restored) => text.push_str(&describe_restore(restored, how.redo_command())),
-        None if target.is_some() => text.push_str("files: nothing to restore\n"),
-        None => text.push_str(&no_files),
-    }
-    if conversation || restored.is_some() {
-        let to = if conversation { goal.before } else { path.last().map(|last| last.id) };
-        let before = restored.as_ref().map(|restored| &restored.before);
-        record_rewind(&past, &session, to, &path, before).await?;
-    }
-    if conversation {
+    text.push_str(&format!("rewound to before {what}\n{files}"));
+    if how.part != RewindPart::Files {
         let next = if how.in_session { "" } else { "; continue with `gnoma --continue`" };
         text.push_str(&format!("conversation: rewound{next}\n"));
     }
-    routing::record_rewind(project, &session, path.last().map_or(0, |last| last.at_ms));
-    past.store.release_session(session).await?;
-    Ok(RewindOutcome::Done(format!("{text}undo this with `{}`\n", how.redo_command())))
+    text.push_str(&format!("undo this with `{}`\n", how.redo_command()));
+    text
 }
 
 /// Checks that the place to rewind to exists and that its files are available. Changes nothing.
@@ -108,17 +116,49 @@ pub async fn rewind_session(project: &Project, how: &Rewind) -> Result<RewindOut
 /// As [`rewind_session`]'s, as far as they are known before.
 pub(crate) async fn check_rewind(project: &Project, how: &Rewind) -> Result<()> {
     refuse_in_incognito(project, "rewind")?;
-    if files_only_rewind::is_meant(project, how.session.as_deref()) {
+    if files_only_rewind::applies(project, how.session.as_deref()) {
         return Ok(());
     }
     let past = ProjectHistory::open(project)?;
     let session = past.find_session(how.session.as_deref()).await?.id;
-    let path = past.load_path(&session, None).await?;
     let wants_files = how.part != RewindPart::Conversation && project.places.workspace.is_some();
-    let workspace =
-        if wants_files { Some(open_session_workspace(project, &session)?) } else { None };
-    let goal = RewindGoal::from_target(&how.to, &path, workspace.as_ref())?;
-    workspace.as_ref().map_or(Ok(None), |workspace| goal.file_checkpoint(workspace)).map(drop)
+    let plan = RewindPlan::prepare(project, &past, &session, &how.to, wants_files).await?;
+    plan.file_restore().map(drop)
+}
+
+/// The place that a rewind goes back to, and what it restores, before anything changes.
+struct RewindPlan {
+    /// The entries of the conversation.
+    path: Vec<Entry>,
+    /// The checkpoints of the session, if files are wanted.
+    workspace: Option<Workspace>,
+    goal: RewindGoal,
+    /// The checkpoints that the turns on the way began with.
+    starts: Vec<SnapshotId>,
+}
+
+impl RewindPlan {
+    async fn prepare(
+        project: &Project,
+        past: &ProjectHistory,
+        session: &SessionId,
+        to: &RewindTarget,
+        wants_files: bool,
+    ) -> Result<Self> {
+        let path = past.load_path(session, None).await?;
+        let workspace =
+            if wants_files { Some(open_session_workspace(project, session)?) } else { None };
+        let goal = RewindGoal::from_target(to, &path, workspace.as_ref())?;
+        let starts = timeline::turn_start_checkpoints(&path);
+        Ok(Self { path, workspace, goal, starts })
+    }
+
+    /// Returns the files to restore; `None` if none are wanted, or none have changed.
+    fn file_restore(&self) -> Result<Option<FileRestore<'_>>> {
+        let Some(workspace) = &self.workspace else { return Ok(None) };
+        let target = self.goal.file_checkpoint(workspace)?;
+        Ok(target.map(|target| FileRestore { workspace, target, starts: &self.starts }))
+    }
 }
 
 /// The place that a rewind goes back to.

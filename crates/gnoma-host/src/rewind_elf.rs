@@ -23,7 +23,7 @@ pub async fn rewind_elf(
     name: &str,
 ) -> Result<RewindOutcome> {
     refuse_in_incognito(project, "rewind")?;
-    if files_only_rewind::is_meant(project, session) {
+    if files_only_rewind::applies(project, session) {
         let workspace = files_only_rewind::open_workspace(project)?;
         return Ok(RewindOutcome::Done(
             taken_back(&workspace, name, &rewind_target(&workspace, name)?)?.0,

@@ -6,17 +6,67 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gnoma_config::{FileTrust, edit::Change, paths, save::save_changes, trust::Store};
+use gnoma_config::{
+    FileTrust,
+    edit::Change,
+    paths,
+    save::{SaveError, save_changes},
+    trust::{Store, TrustError},
+};
 use gnoma_core::{
     protocol::{Environment, SessionSpec},
     session::Scope,
 };
-use gnoma_guard::permission::{Origin, Rule, RuleAction};
+use gnoma_guard::permission::{Origin, Rule, RuleAction, RuleError};
 
 use crate::{Folders as _, HostError, Project, Result};
 
 /// Most rules that one answer adds.
 const MAX_RULES: usize = 50;
+
+/// The reason why rules or settings were not saved for a scope.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RuleSaveError {
+    #[error("between 1 and {MAX_RULES} rules can be saved at once")]
+    Count,
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    #[error("incognito saves nothing, so the rule can apply to this session only")]
+    Incognito,
+    #[error("this folder is not part of a project: no .git or .gnoma found")]
+    NoProject,
+    #[error("{file}: {source}")]
+    Unreadable { file: String, source: io::Error },
+    #[error("{file} does not exist; create it and run `gnoma trust`")]
+    NoFile { file: String },
+    #[error(
+        "this project is not trusted, so gnoma does not add to its settings; review them and run `gnoma trust`"
+    )]
+    Untrusted,
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    #[error("{file}: {source}")]
+    Unsaved { file: String, source: SaveError },
+    #[error("{file}: it is saved, but takes effect only after `gnoma trust`: {source}")]
+    NotInForce { file: String, source: TrustRenewalError },
+}
+
+impl From<RuleSaveError> for HostError {
+    fn from(error: RuleSaveError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+/// The reason why a project's changed settings are not trusted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TrustRenewalError {
+    #[error(transparent)]
+    Store(#[from] TrustError),
+    #[error(transparent)]
+    Folder(#[from] io::Error),
+    #[error("other files of the project have changed meanwhile")]
+    OtherChanges,
+}
 
 /// The file in which rules of a scope are saved.
 struct RuleFile {
@@ -31,7 +81,7 @@ struct RuleFile {
 /// # Errors
 /// A sentence that says why nothing can be kept there.
 pub fn rule_place(project: &Project, scope: Scope) -> Result<String> {
-    let place = find_rule_file(project, scope).map_err(HostError::usage)?;
+    let place = find_rule_file(project, scope)?;
     let shown = |place: RuleFile| project.environment().shorten_home(&place.file);
     Ok(place.map_or_else(String::new, shown))
 }
@@ -39,27 +89,27 @@ pub fn rule_place(project: &Project, scope: Scope) -> Result<String> {
 /// Saves a rule and says where; a rule for the session is only checked.
 ///
 /// # Errors
-/// A sentence: it is not a rule, or the file cannot be written.
+/// It is not a rule, or the file cannot be written.
 pub fn keep_rule(project: &Project, rule: &str, scope: Scope) -> Result<String> {
-    save_rules(project, rule, scope).map_err(HostError::usage)
+    Ok(save_rules(project, rule, scope)?)
 }
 
 /// Checks that a text is a list of rules that allow, and returns them.
 ///
 /// # Errors
-/// A sentence: what is not a rule, or there are none or too many.
-pub(crate) fn check_rules(rule: &str) -> Result<Vec<&str>, String> {
+/// One of them is no rule, or there are none or too many.
+pub(crate) fn check_rules(rule: &str) -> Result<Vec<&str>, RuleSaveError> {
     let rules: Vec<&str> = Rule::split_list(rule).take(MAX_RULES + 1).collect();
     if rules.is_empty() || rules.len() > MAX_RULES {
-        return Err(format!("between 1 and {MAX_RULES} rules can be saved at once"));
+        return Err(RuleSaveError::Count);
     }
     for part in &rules {
-        Rule::parse(RuleAction::Allow, part, Origin::Session).map_err(|error| error.to_string())?;
+        Rule::parse(RuleAction::Allow, part, Origin::Session)?;
     }
     Ok(rules)
 }
 
-fn save_rules(project: &Project, rule: &str, scope: Scope) -> Result<String, String> {
+fn save_rules(project: &Project, rule: &str, scope: Scope) -> Result<String, RuleSaveError> {
     let rules = check_rules(rule)?;
     match find_rule_file(project, scope)? {
         None => Ok(String::new()),
@@ -68,8 +118,7 @@ fn save_rules(project: &Project, rule: &str, scope: Scope) -> Result<String, Str
             let shown = environment.shorten_home(&place.file);
             let changes: Vec<_> =
                 rules.iter().map(|rule| Change::Allow((*rule).to_owned())).collect();
-            let kept =
-                place.save(&changes, environment).map_err(|why| format!("{shown}: {why}"))?;
+            let kept = place.save(&changes, environment)?;
             let what = if kept { "is allowed from now on in" } else { "is allowed already in" };
             Ok(format!("`{rule}` {what} {shown}"))
         }
@@ -79,20 +128,20 @@ fn save_rules(project: &Project, rule: &str, scope: Scope) -> Result<String, Str
 /// Makes changes in the project's own settings, which stay trusted; returns the file.
 ///
 /// # Errors
-/// A sentence: there is no project, it is not trusted, or the file cannot be written.
-pub(crate) fn save_in_project(project: &Project, changes: &[Change]) -> Result<String, String> {
-    let place = of_project(&project.spec)?;
-    let shown = project.environment().shorten_home(&place.file);
-    place.save(changes, project.environment()).map_err(|why| format!("{shown}: {why}"))?;
-    Ok(shown)
+/// There is no project, it is not trusted, or the file cannot be written.
+pub(crate) fn save_in_project(
+    project: &Project,
+    changes: &[Change],
+) -> Result<String, RuleSaveError> {
+    let place = project_rule_file(&project.spec)?;
+    place.save(changes, project.environment())?;
+    Ok(project.environment().shorten_home(&place.file))
 }
 
-fn find_rule_file(project: &Project, scope: Scope) -> Result<Option<RuleFile>, String> {
+fn find_rule_file(project: &Project, scope: Scope) -> Result<Option<RuleFile>, RuleSaveError> {
     let spec = &project.spec;
     if scope != Scope::Session && project.is_incognito() {
-        return Err(
-            "incognito saves nothing, so the rule can apply to this session only".to_owned()
-        );
+        return Err(RuleSaveError::Incognito);
     }
     match scope {
         Scope::Session => Ok(None),
@@ -100,18 +149,20 @@ fn find_rule_file(project: &Project, scope: Scope) -> Result<Option<RuleFile>, S
             let file = paths::user_file(&spec.environment.config_dir());
             Ok(Some(RuleFile { file, project: None }))
         }
-        Scope::Project => of_project(spec).map(Some),
+        Scope::Project => project_rule_file(spec).map(Some),
     }
 }
 
 /// A project's own file may allow something only where a person trusts it as it is.
-fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<RuleFile, String> {
-    let Some(root) = gnoma_config::project_root(folder, &environment.config_dir()) else {
-        return Err("this folder is not part of a project: no .git or .gnoma found".to_owned());
-    };
+fn project_rule_file(
+    SessionSpec { environment, folder, .. }: &SessionSpec,
+) -> Result<RuleFile, RuleSaveError> {
+    let root = gnoma_config::project_root(folder, &environment.config_dir());
+    let root = root.ok_or(RuleSaveError::NoProject)?;
     let file = paths::project_file(&root);
-    let shown = environment.shorten_home(&file);
-    let content = paths::read_config_file(&file).map_err(|error| format!("{shown}: {error}"))?;
+    let shown = || environment.shorten_home(&file);
+    let content = paths::read_config_file(&file)
+        .map_err(|source| RuleSaveError::Unreadable { file: shown(), source })?;
     let Some(content) = content else {
         let folder = file.parent().unwrap_or(&root);
         // Whatever else is there would be trusted with it.
@@ -119,29 +170,26 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<R
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(RuleFile { file, project: Some(root) })
             }
-            _ => Err(format!("{shown} does not exist; create it and run `gnoma trust`")),
+            _ => Err(RuleSaveError::NoFile { file: shown() }),
         };
     };
-    let store = Store::open(&environment.state_dir()).map_err(|error| error.to_string())?;
-    match store.file_trust(&root, &content) {
+    match Store::open(&environment.state_dir())?.file_trust(&root, &content) {
         FileTrust::Trusted => Ok(RuleFile { file, project: Some(root) }),
-        FileTrust::Unknown | FileTrust::Changed => {
-            Err("this project is not trusted, so gnoma does not add to its settings; review them and run `gnoma trust`"
-                .to_owned())
-        }
+        FileTrust::Unknown | FileTrust::Changed => Err(RuleSaveError::Untrusted),
     }
 }
 
 impl RuleFile {
-    /// Says whether anything had to be written.
-    fn save(&self, changes: &[Change], environment: &Environment) -> Result<bool, String> {
-        let saved = save_changes(&self.file, changes).map_err(|error| error.to_string())?;
+    /// Saves the changes; returns whether anything had to be written.
+    fn save(&self, changes: &[Change], environment: &Environment) -> Result<bool, RuleSaveError> {
+        let shown = || environment.shorten_home(&self.file);
+        let saved = save_changes(&self.file, changes)
+            .map_err(|source| RuleSaveError::Unsaved { file: shown(), source })?;
         let (true, Some(project)) = (saved.has_changed(), &self.project) else {
             return Ok(saved.has_changed());
         };
-        self.trust(project, saved.before.as_deref(), &saved.after, environment).map_err(|why| {
-            format!("it is saved, but takes effect only after `gnoma trust`: {why}")
-        })?;
+        self.trust(project, saved.before.as_deref(), &saved.after, environment)
+            .map_err(|source| RuleSaveError::NotInForce { file: shown(), source })?;
         Ok(true)
     }
 
@@ -152,16 +200,16 @@ impl RuleFile {
         before: Option<&str>,
         new: &str,
         environment: &Environment,
-    ) -> Result<(), String> {
-        let mut store = Store::open(&environment.state_dir()).map_err(|error| error.to_string())?;
+    ) -> Result<(), TrustRenewalError> {
+        let mut store = Store::open(&environment.state_dir())?;
         let is_as_it_was = match before {
             Some(before) => store.is_trusted(project, before.as_bytes()),
-            None => self.is_alone().map_err(|error| error.to_string())?,
+            None => self.is_alone()?,
         };
         if !is_as_it_was {
-            return Err("other files of the project have changed meanwhile".to_owned());
+            return Err(TrustRenewalError::OtherChanges);
         }
-        store.trust(project, new.as_bytes()).map_err(|error| error.to_string())
+        Ok(store.trust(project, new.as_bytes())?)
     }
 
     fn is_alone(&self) -> io::Result<bool> {

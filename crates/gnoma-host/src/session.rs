@@ -1,4 +1,4 @@
-//! What a session of a project is started with.
+//! The options of a project's sessions: tools, permissions, prompt, limits.
 
 use std::{path::Path, sync::Arc};
 
@@ -47,7 +47,8 @@ pub fn session_options(
     options_with(project, id, routes, session_trials(project))
 }
 
-/// The same, where this tries its commands: what judges a command sees what earlier ones have left.
+/// Returns the options of a session whose commands `trials` runs. Its judgement of a command sees what earlier commands
+/// left.
 ///
 /// # Errors
 /// As [`session_options`].
@@ -57,41 +58,28 @@ pub fn options_with(
     routes: Arc<Routes>,
     trials: Option<Arc<gnoma_tools::Trials>>,
 ) -> Result<session::Options> {
-    let Project { spec, guard, places, shared, .. } = project;
-    let mut permissions = session_permissions(project)?;
+    let spec = &project.spec;
+    let permissions = session_permissions(project)?;
     let rules = rule_reach(project, &permissions);
     let limits = turn_limits(project);
     let shape = spec.answer_schema.as_ref().map(AnswerForm::from_schema).transpose();
     let shape = shape.map_err(|error| HostError::usage(error.to_string()))?;
-    let first = routes.arms().first().map(|arm| arm.name().model).unwrap_or_default();
-    let mut all_tools = session_tools(project, &id, trials.clone(), rules.clone());
-    let hooks = extensions::session_hooks(project, (&id, &first), &all_tools);
-    let extensions =
-        Extensions::from_places(extensions::extension_places(project), hooks).in_session(&id);
-    let extensions = Arc::new(extensions.with_servers(Arc::clone(&project.servers)));
-    all_tools.extend(extensions.tools());
+    let mut tools = session_tools(project, &id, trials.clone(), rules.clone());
+    let extensions = session_extensions(project, &id, &routes, &tools);
+    tools.extend(extensions.tools());
     let system = system_prompt(project, extensions.system_prompt(), shape.as_ref());
-    let mut lifecycle: Arc<dyn Lifecycle> = extensions;
-    if let Some(driver) = shared.driver() {
-        let session = DrivenSession { id: &id, spec };
-        all_tools = driver.session_tools(session, all_tools);
-        lifecycle = driver.session_lifecycle(session, lifecycle);
-        driver.permission_rules().into_iter().for_each(|rule| permissions.add_rule(rule));
-        permissions = permissions.with_since(driver.rules_since());
-    }
+    let parts = SessionParts { tools, lifecycle: extensions, permissions };
+    let SessionParts { tools, lifecycle, permissions } = apply_driver(project, &id, parts);
     Ok(session::Options {
         id,
-        place: GatePlace {
-            copies: project.folder_copies(),
-            ..guard_setup::gate_place(guard, places, spec, trials, rules)
-        },
-        tools: all_tools,
+        place: gate_place(project, trials, rules),
+        tools,
         routes,
         system,
         shape,
         thinking: spec.overrides.thinking.or(project.routing.provider.thinking),
         lifecycle: Some(lifecycle),
-        mode: guard.permission.mode,
+        mode: project.guard.permission.mode,
         permissions,
         firewall: Arc::clone(&project.firewall),
         interactive: spec.interactive,
@@ -108,6 +96,51 @@ pub fn options_with(
         forbidden: Arc::default(),
         ready: None,
     })
+}
+
+/// The parts of a session that a program which drives it can replace.
+struct SessionParts {
+    tools: Vec<Arc<dyn gnoma_core::Tool>>,
+    lifecycle: Arc<dyn Lifecycle>,
+    permissions: Permissions,
+}
+
+/// Lets the program that drives the sessions, if there is one, replace parts of a session.
+fn apply_driver(project: &Project, id: &str, parts: SessionParts) -> SessionParts {
+    let Some(driver) = project.shared.driver() else { return parts };
+    let session = DrivenSession { id, spec: &project.spec };
+    let SessionParts { tools, lifecycle, mut permissions } = parts;
+    let tools = driver.session_tools(session, tools);
+    let lifecycle = driver.session_lifecycle(session, lifecycle);
+    driver.permission_rules().into_iter().for_each(|rule| permissions.add_rule(rule));
+    SessionParts { tools, lifecycle, permissions: permissions.with_since(driver.rules_since()) }
+}
+
+/// Opens the extensions of the session `id`; its hooks learn the first model and the tools.
+fn session_extensions(
+    project: &Project,
+    id: &str,
+    routes: &Routes,
+    tools: &[Arc<dyn gnoma_core::Tool>],
+) -> Arc<Extensions> {
+    let first = routes.arms().first().map(|arm| arm.name().model).unwrap_or_default();
+    let hooks = extensions::session_hooks(project, (id, &first), tools);
+    let extensions =
+        Extensions::from_places(extensions::extension_places(project), hooks).in_session(id);
+    Arc::new(extensions.with_servers(Arc::clone(&project.servers)))
+}
+
+/// Returns the place where a session of the project works.
+fn gate_place(
+    project: &Project,
+    trials: Option<Arc<gnoma_tools::Trials>>,
+    rules: Option<Arc<dyn RuledPaths>>,
+) -> GatePlace {
+    let Project { spec, guard, places, .. } = project;
+    GatePlace {
+        copies: project.folder_copies(),
+        ..guard_setup::gate_place(guard, places, spec, trials, rules)
+    }
 }
 
 /// Returns the tools with which agents of other programs read and write files: those on the disk, not an editor's.
@@ -140,11 +173,7 @@ fn turn_limits(project: &Project) -> Limits {
 
 /// The files that the rules of a session deny or ask about.
 fn rule_reach(project: &Project, permissions: &Permissions) -> Option<Arc<dyn RuledPaths>> {
-    let Project { spec, guard, places, .. } = project;
-    let place = GatePlace {
-        copies: project.folder_copies(),
-        ..guard_setup::gate_place(guard, places, spec, None, None)
-    };
+    let place = gate_place(project, None, None);
     let reach = permissions.rule_reach(&place.judgement_context())?;
     Some(Arc::new(reach))
 }
@@ -165,7 +194,7 @@ pub fn session_trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
     trials
 }
 
-/// The tools of a session. Where nobody is there, nobody can be asked.
+/// The tools of a session. Only an interactive one has the tool that asks the user.
 fn session_tools(
     project: &Project,
     id: &str,

@@ -13,7 +13,7 @@ use gnoma_core::{
     sync::Mutex,
     tool::{BoxFuture, OpenFiles, Spawner},
 };
-use gnoma_engine::{LastRequest, Session as Engine};
+use gnoma_engine::{LastRequest, Routes, Session as Engine, session::Options};
 use gnoma_tools::Agent;
 
 use crate::{
@@ -259,13 +259,13 @@ fn agent_tools(project: &Arc<Project>) -> Vec<Arc<dyn Tool>> {
 
 /// The services beside a session: the search for models of this machine, and MCP servers.
 struct SessionCompanions {
-    discovery: Box<dyn BackgroundService>,
+    discovery: Option<routing::Discovery>,
     _servers: Option<mcp::RunningServers>,
 }
 
 impl BackgroundService for SessionCompanions {
     fn set_used(&self, is_used: bool) {
-        self.discovery.set_used(is_used);
+        self.discovery.iter().for_each(|discovery| discovery.set_used(is_used));
     }
 }
 
@@ -305,11 +305,11 @@ impl SessionBuilder {
         }
     }
 
-    /// Makes the engine, and says who is asked first. Where it `grows`, models of servers on this machine
+    /// Opens the engine; also returns the model that is asked first. If `grows`, models of servers on this machine
     /// are looked for beside it.
-    async fn open(self, grows: bool) -> Result<(OpenedSession, ModelRef)> {
+    async fn open(mut self, grows: bool) -> Result<(OpenedSession, ModelRef)> {
         let wanted = routing::RoutesRequest {
-            begun: self.begun,
+            begun: Arc::clone(&self.begun),
             grows,
             ..routing::RoutesRequest::default()
         };
@@ -317,39 +317,17 @@ impl SessionBuilder {
         let (routes, first) = (Arc::clone(&ready.routes), ready.model.clone());
         let _is_first = self.routes.set(Arc::clone(&routes));
         let discovery = grows.then(|| ready.start_discovery()).flatten();
-        let nothing = || -> Box<dyn BackgroundService> { Box::new(()) };
-        let mut options =
-            session::session_options(&self.project, self.id.to_string(), Arc::clone(&routes))?;
-        if let Some(added) = &options.lifecycle {
-            let _is_first = self.added.set(Arc::clone(added));
-        }
-        options.keeping = self.keeping;
-        options.tools.extend(session::elf_tools(&self.project));
-        options.tools.extend(agent_tools(&self.project));
-        options.tools.extend(self.tools);
-        options.history = self.messages;
-        options.spawner = Some(self.spawner);
-        options.measured = self.measured;
-        options.gauge = self.gauge;
+        let (project, model) = (Arc::clone(&self.project), self.model.take());
+        let (known_servers, agent) = (Arc::clone(&self.servers), self.agent.take());
+        let mut options = self.build_options(&routes)?;
         let asked =
             routes.arms().iter().find(|arm| arm.name() == first).and_then(|arm| arm.context_window);
-        let servers = mcp::open(&self.project, asked);
+        let servers = mcp::open(&project, asked);
         if let Some(servers) = &servers {
-            let _is_first = self.servers.set(servers.weak_view());
+            let _is_first = known_servers.set(servers.weak_view());
         }
-        let agent = self.agent;
-        // A model that was asked for by name is asked.
-        let is_named = self.project.spec.overrides.model.is_some();
-        let notices = &self.project.notices;
-        let pinned = agent.as_ref().filter(|_| !is_named);
-        let pinned = pinned.and_then(|agent| agent::wanted_arm(agent, &routes, notices));
-        if let Some(agent) = agent {
-            // A mode that was asked for by name holds.
-            if self.project.spec.overrides.mode.is_none() {
-                options.mode = agent::stricter_mode(options.mode, agent.mode);
-            }
-            agent::apply(agent, &mut options, notices)?;
-        }
+        let pinned = agent.map(|agent| apply_agent(&project, agent, &routes, &mut options));
+        let pinned = pinned.transpose()?.flatten();
         let own = options.tools.clone();
         if let Some(servers) = &servers {
             options.tools = servers.offered_tools(&own);
@@ -360,20 +338,55 @@ impl SessionBuilder {
         if pinned.is_some() {
             engine.send_command(Command::Pin { arm: pinned });
         }
-        let notices = self.project.notices.clone();
+        let notices = project.notices.clone();
         let servers = servers
             .map(|servers| mcp::follow_servers(servers, own, engine.tool_updates(), notices));
-        let model = self.model;
         let running = |tool: &Weak<dyn Tool>| tool.upgrade().map_or(0, |it| it.background_jobs());
         let opened = OpenedSession {
             engine,
-            beside: Box::new(SessionCompanions {
-                discovery: discovery.map_or_else(nothing, |discovery| Box::new(discovery)),
-                _servers: servers,
-            }),
+            beside: Box::new(SessionCompanions { discovery, _servers: servers }),
             models: Box::new(move || choice_lists::arm_choices(&routes, model.as_deref())),
             jobs: Arc::new(move || tools.iter().map(running).sum()),
         };
         Ok((opened, first))
     }
+
+    /// Builds the options of the engine.
+    fn build_options(self, routes: &Arc<Routes>) -> Result<Options> {
+        let project = &self.project;
+        let mut options =
+            session::session_options(project, self.id.to_string(), Arc::clone(routes))?;
+        if let Some(added) = &options.lifecycle {
+            let _is_first = self.added.set(Arc::clone(added));
+        }
+        options.keeping = self.keeping;
+        options.tools.extend(session::elf_tools(project));
+        options.tools.extend(agent_tools(project));
+        options.tools.extend(self.tools);
+        options.history = self.messages;
+        options.spawner = Some(self.spawner);
+        options.measured = self.measured;
+        options.gauge = self.gauge;
+        Ok(options)
+    }
+}
+
+/// Lets a session work as an agent; returns the model that the agent wants. A model and a mode that were asked for by
+/// name take precedence.
+fn apply_agent(
+    project: &Project,
+    agent: Agent,
+    routes: &Routes,
+    options: &mut Options,
+) -> Result<Option<ModelRef>> {
+    let (overrides, notices) = (&project.spec.overrides, &project.notices);
+    let pinned = match overrides.model {
+        Some(_) => None,
+        None => agent::wanted_arm(&agent, routes, notices),
+    };
+    if overrides.mode.is_none() {
+        options.mode = agent::stricter_mode(options.mode, agent.mode);
+    }
+    agent::apply(agent, options, notices)?;
+    Ok(pinned)
 }

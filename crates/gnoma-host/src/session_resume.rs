@@ -32,7 +32,7 @@ pub struct ContinuedSession {
     pub id: SessionId,
     /// The conversation of the session, as a model receives it.
     pub history: Vec<Arc<Message>>,
-    /// What is stored of the conversation beside its messages.
+    /// The stored notes on the conversation beside its messages.
     pub notes: Vec<HistoryNote>,
     /// The tokens of its calls.
     pub used: ConversationUsage,
@@ -45,9 +45,9 @@ pub struct ContinuedSession {
 /// Tokens of a conversation that continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConversationUsage {
-    /// Those of the last call, which fill the context window still; none after a summary.
+    /// The tokens of the last call, which still fill the context window; none after a summary.
     pub last_call: Usage,
-    /// Those of all calls.
+    /// The tokens of all calls.
     pub all: Usage,
 }
 
@@ -94,29 +94,11 @@ pub async fn resume_session(project: &Project, start: &Start) -> Result<Option<C
         Err((StoreErrorKind::Held { by }, _)) => {
             return Err(session_held_error(&id, &by, project.now_ms()));
         }
-        // What is said in it is asked all the same; that it is not saved is told when it is not.
+        // The session continues all the same; a later notice says that new messages are not saved.
         Err((kind, _)) if cannot_write(&kind) => HoldReport::default(),
         Err((_, error)) => return Err(error).context(format!("cannot continue `{id}`"))?,
     };
-    if !taken.interrupted.is_empty() {
-        let count = taken.interrupted.len();
-        project.notices.info(format_args!(
-            "gnoma exited while {count} calls of this session were running; the model learns that they were interrupted"
-        ));
-    }
-    if !taken.unapproved.is_empty() {
-        let count = taken.unapproved.len();
-        project.notices.info(format_args!(
-            "gnoma exited while {count} calls of this session waited for approval; they did not run, and the model learns that"
-        ));
-    }
-    if !taken.cut_off.is_empty() {
-        let names = taken.cut_off.iter().map(describe_elf).collect::<Vec<_>>().join(", ");
-        project.notices.info(format_args!(
-            "gnoma exited while elfs of this session were at work: {names}. The model knows; ask \
-             it to resume them"
-        ));
-    }
+    report_interruptions(&project.notices, &taken);
     // What a copy shares with its source is counted there.
     let path = match facts.forked_from {
         Some(_) => past.load_path(&id, None).await?,
@@ -130,6 +112,29 @@ pub async fn resume_session(project: &Project, start: &Start) -> Result<Option<C
     let notes = resume::rebuild_notes(&path);
     let measured = resume::last_measured(&path);
     Ok(Some(ContinuedSession { past, id, history, notes, used, measured, resumed }))
+}
+
+/// Says which calls and elfs of a session ended with the process that had it before.
+fn report_interruptions(notices: &Notices, taken: &HoldReport) {
+    if !taken.interrupted.is_empty() {
+        let count = taken.interrupted.len();
+        notices.info(format_args!(
+            "gnoma exited while {count} calls of this session were running; the model learns that they were interrupted"
+        ));
+    }
+    if !taken.unapproved.is_empty() {
+        let count = taken.unapproved.len();
+        notices.info(format_args!(
+            "gnoma exited while {count} calls of this session waited for approval; they did not run, and the model learns that"
+        ));
+    }
+    if !taken.cut_off.is_empty() {
+        let names = taken.cut_off.iter().map(describe_elf).collect::<Vec<_>>().join(", ");
+        notices.info(format_args!(
+            "gnoma exited while elfs of this session were at work: {names}. The model knows; ask \
+             it to resume them"
+        ));
+    }
 }
 
 /// Holds an elf that a stored session started earlier.
@@ -178,7 +183,7 @@ pub(crate) async fn find_stored_session(
 /// Checks that the settings let a session be continued.
 ///
 /// # Errors
-/// Why they do not.
+/// The settings do not allow it.
 pub fn may_continue(project: &Project) -> Result<()> {
     let why = if project.is_incognito() {
         "incognito cannot continue a session"

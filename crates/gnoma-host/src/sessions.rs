@@ -23,7 +23,7 @@ const MAX_PLACES: usize = 1000;
 /// The sessions of a project, the newest first.
 ///
 /// # Errors
-/// What is kept cannot be read.
+/// The stored sessions cannot be read.
 pub async fn list_sessions(project: &Project) -> Result<Vec<SessionFacts>> {
     match ProjectHistory::open_existing(project)? {
         Some(past) => past.list_sessions().await,
@@ -112,7 +112,7 @@ pub async fn rename(project: &Project, session: &str, title: &str) -> Result<(Se
 }
 
 /// Gives a session that is open a title; gives the title as it is stored. `store` is the part of the
-/// database that holds the session: nobody else may write to it.
+/// database that holds the session: no other may write to it.
 ///
 /// # Errors
 /// The title is empty, or it cannot be written.

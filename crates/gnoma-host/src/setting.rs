@@ -1,10 +1,10 @@
 //! Writes settings into the person's configuration file, which otherwise stays as the person wrote it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gnoma_config::{
-    Origin,
-    edit::Change,
+    ConfigError, Origin,
+    edit::{Change, EditError},
     load::check_value,
     paths, profile,
     save::{SaveError, save_changes},
@@ -19,13 +19,67 @@ use crate::{Folders as _, HostError, Project, Result, crate_options, rule};
 /// The folder in the configuration folder for the person's own themes.
 pub const THEMES_FOLDER: &str = "themes";
 
+/// The reason why a setting was not set. The file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingError {
+    /// The key is written like no key.
+    #[error("`{key}` was not set: {source}")]
+    Key {
+        /// The key as it was given.
+        key: String,
+        /// The fault of the key.
+        source: EditError,
+    },
+    /// The value is an empty text, which would set nothing.
+    #[error("`{key}` was not set: its value is empty; to remove a setting, delete its line from {}", .file.display())]
+    Empty {
+        /// The key of the setting.
+        key: String,
+        /// The file of the settings.
+        file: PathBuf,
+    },
+    /// There is no such setting, or it cannot have the value.
+    #[error("{}", .0.sentences())]
+    Value(ConfigError),
+    /// The file cannot be changed.
+    #[error("`{key}` was not set: {source}")]
+    Unsaved {
+        /// The key of the setting.
+        key: String,
+        /// The reason why the file is unchanged.
+        source: SettingsFileError,
+    },
+}
+
+impl From<SettingError> for HostError {
+    fn from(error: SettingError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+/// The reason why a file of settings was not changed. It is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsFileError {
+    /// The changed settings cannot be used; the text names the setting that is wrong.
+    #[error(transparent)]
+    Invalid(SaveError),
+    /// The file cannot be read, changed or written.
+    #[error("{}: {source}", .file.display())]
+    File {
+        /// The path of the file.
+        file: PathBuf,
+        /// The cause.
+        source: SaveError,
+    },
+}
+
 /// Sets `key`, as TOML writes it, in the person's own settings; returns a sentence that says where.
 ///
 /// # Errors
 /// There is no such setting, it cannot have the value, or the file cannot be changed.
 pub fn set_setting(project: &Project, key: &str, value: &str) -> Result<String> {
     refuse_unknown(project, key, value)?;
-    set_in_file(&project.environment().config_dir(), key, value).map_err(HostError::usage)
+    Ok(set_in_file(&project.environment().config_dir(), key, value)?)
 }
 
 /// Refuses the name of a provider or profile that does not exist.
@@ -91,23 +145,20 @@ pub(crate) fn unknown_theme(project: &Project) -> Option<String> {
 /// Sets `key`, as TOML writes it, in the file of that folder; returns a sentence that says where.
 ///
 /// # Errors
-/// A sentence with the cause and what to do.
-pub fn set_in_file(config_dir: &Path, key: &str, value: &str) -> Result<String, String> {
-    let cannot = |why: &dyn ToString| format!("`{key}` was not set: {}", why.to_string());
-    let change = Change::set_key(key, parse_value(value)).map_err(|error| cannot(&error))?;
+/// See [`SettingError`].
+pub fn set_in_file(config_dir: &Path, key: &str, value: &str) -> Result<String, SettingError> {
+    let change = Change::set_key(key, parse_value(value))
+        .map_err(|source| SettingError::Key { key: key.to_owned(), source })?;
     // An empty text sets nothing, so it would undo a setting without a word.
     if parse_value(value).as_str().is_some_and(|text| text.trim().is_empty()) {
         let file = paths::user_file(config_dir);
-        let why = format!(
-            "its value is empty; to remove a setting, delete its line from {}",
-            file.display()
-        );
-        return Err(cannot(&why));
+        return Err(SettingError::Empty { key: key.to_owned(), file });
     }
     if let Change::Set { path, value } = &change {
-        check_value(path, value).map_err(|error| error.sentences())?;
+        check_value(path, value).map_err(SettingError::Value)?;
     }
-    let shown = write_changes(config_dir, &[change]).map_err(|error| cannot(&error))?;
+    let shown = write_all(config_dir, &[change])
+        .map_err(|source| SettingError::Unsaved { key: key.to_owned(), source })?;
     Ok(format!("Saved `{key}` in {shown}"))
 }
 
@@ -122,24 +173,28 @@ pub fn switch_feature(
     is_on: bool,
     in_project: bool,
 ) -> Result<String> {
-    let feature = find_feature(name).map_err(HostError::usage)?;
+    let feature = find_feature(name)?;
     let way: Vec<&str> = feature.setting.split('.').collect();
     let change =
         Change::set_key(feature.key, is_on).map_err(|error| HostError::usage(error.to_string()));
     let changes = [Change::remove(&way), change?];
     let config_dir = project.environment().config_dir();
-    let saved = match &project.spec.profile {
-        _ if in_project => rule::save_in_project(project, &changes),
-        Some(profile) => write_file(&paths::profile_file(&config_dir, profile), &changes),
-        None => write_changes(&config_dir, &changes),
+    let refused = |error: &dyn std::fmt::Display| {
+        HostError::usage(format!("`{name}` was not changed: {error}"))
     };
-    let shown =
-        saved.map_err(|why| HostError::usage(format!("`{name}` was not changed: {why}")))?;
+    let shown = match &project.spec.profile {
+        _ if in_project => {
+            rule::save_in_project(project, &changes).map_err(|error| refused(&error))?
+        }
+        Some(profile) => write_file(&paths::profile_file(&config_dir, profile), &changes)
+            .map_err(|error| refused(&error))?,
+        None => write_all(&config_dir, &changes).map_err(|error| refused(&error))?,
+    };
     let state = if is_on { "on" } else { "off" };
     Ok(format!("`{name}` is {state}: saved `{}` in {shown}", feature.key))
 }
 
-fn find_feature(name: &str) -> Result<&'static Feature, String> {
+fn find_feature(name: &str) -> Result<&'static Feature> {
     let name = name.strip_prefix("features.").unwrap_or(name);
     let Some(feature) = FEATURES.iter().find(|feature| feature.name() == name) else {
         let near = gnoma_config::nearest_name(name, FEATURES.iter().map(Feature::name));
@@ -147,12 +202,14 @@ fn find_feature(name: &str) -> Result<&'static Feature, String> {
             || "`gnoma features` lists them".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
-        return Err(format!("there is no feature `{}`; {hint}", name.escape_debug()));
+        let name = name.escape_debug();
+        return Err(HostError::usage(format!("there is no feature `{name}`; {hint}")));
     };
     match feature.stage {
-        FeatureStage::Removed => {
-            Err(format!("`{name}` was removed in {}: {}", feature.since, feature.about))
-        }
+        FeatureStage::Removed => Err(HostError::usage(format!(
+            "`{name}` was removed in {}: {}",
+            feature.since, feature.about
+        ))),
         FeatureStage::Experimental | FeatureStage::Preview | FeatureStage::Stable => Ok(feature),
     }
 }
@@ -160,15 +217,16 @@ fn find_feature(name: &str) -> Result<&'static Feature, String> {
 /// Makes the changes that add or change a provider, all or none; `verb` is "Added" or "Changed".
 ///
 /// # Errors
-/// A sentence with the cause and what to do.
+/// The file cannot be changed, or not so; it is as it was then.
 pub(crate) fn write_provider(
     config_dir: &Path,
     name: &str,
     verb: &str,
     changes: &[Change],
-) -> Result<String, String> {
-    let shown = write_changes(config_dir, changes)
-        .map_err(|error| format!("the provider `{name}` was not added: {error}"))?;
+) -> Result<String> {
+    let shown = write_all(config_dir, changes).map_err(|error| {
+        HostError::usage(format!("the provider `{name}` was not added: {error}"))
+    })?;
     let preposition = if verb == "Added" { "to" } else { "in" };
     Ok(format!("{verb} `{name}` {preposition} {shown}"))
 }
@@ -176,23 +234,20 @@ pub(crate) fn write_provider(
 /// Makes the changes in the person's own settings, all or none; returns the file.
 ///
 /// # Errors
-/// A sentence with the cause and what to do.
-pub(crate) fn write_all(config_dir: &Path, changes: &[Change]) -> Result<String, String> {
-    write_changes(config_dir, changes)
-}
-
-fn write_changes(config_dir: &Path, changes: &[Change]) -> Result<String, String> {
+/// See [`SettingsFileError`].
+pub(crate) fn write_all(
+    config_dir: &Path,
+    changes: &[Change],
+) -> Result<String, SettingsFileError> {
     write_file(&paths::user_file(config_dir), changes)
 }
 
-fn write_file(file: &Path, changes: &[Change]) -> Result<String, String> {
-    let shown = file.display();
+fn write_file(file: &Path, changes: &[Change]) -> Result<String, SettingsFileError> {
     save_changes(file, changes).map_err(|error| match error {
-        // What is wrong with a setting says so by itself.
-        SaveError::Invalid(_) => error.to_string(),
-        error => format!("{shown}: {error}"),
+        SaveError::Invalid(_) => SettingsFileError::Invalid(error),
+        source => SettingsFileError::File { file: file.to_owned(), source },
     })?;
-    Ok(shown.to_string())
+    Ok(file.display().to_string())
 }
 
 /// A value as TOML, else as a text.
@@ -237,13 +292,15 @@ mod tests {
     #[test]
     fn a_key_or_a_value_that_means_nothing_is_refused_by_itself() {
         let folder = tempfile::tempdir().unwrap();
-        let unknown = set_in_file(folder.path(), "tui.vm", "true").unwrap_err();
+        let unknown = set_in_file(folder.path(), "tui.vm", "true").unwrap_err().to_string();
         assert!(unknown.contains("there is no such key") && unknown.contains("tui.vim"));
-        let unknown = set_in_file(folder.path(), "nosuch.key", "1").unwrap_err();
+        let unknown = set_in_file(folder.path(), "nosuch.key", "1").unwrap_err().to_string();
         assert!(unknown.contains("`gnoma config show` lists those"), "{unknown}");
         let bad = set_in_file(folder.path(), "provider.max_tokens", "many").unwrap_err();
+        let bad = bad.to_string();
         assert!(bad.contains("`provider.max_tokens`") && !bad.contains("-->"), "{bad}");
-        assert!(set_in_file(folder.path(), "tui vim", "true").unwrap_err().contains("not a key"));
+        let no_key = set_in_file(folder.path(), "tui vim", "true").unwrap_err().to_string();
+        assert!(no_key.contains("not a key"), "{no_key}");
         assert!(!paths::user_file(folder.path()).exists());
     }
 
@@ -253,7 +310,7 @@ mod tests {
         let file = paths::user_file(folder.path());
         fs::write(&file, "[router.caps]\nday = 5\n").unwrap();
         for (key, value) in [("router.caps.day", ""), ("tui.vim", "\"\""), ("tui.theme", " ")] {
-            let refused = set_in_file(folder.path(), key, value).unwrap_err();
+            let refused = set_in_file(folder.path(), key, value).unwrap_err().to_string();
             assert!(refused.starts_with(&format!("`{key}` was not set: ")), "{refused}");
             assert!(refused.contains("delete its line from"), "{refused}");
         }
@@ -266,7 +323,7 @@ mod tests {
         set_in_file(folder.path(), "provider.thinking", "8000").unwrap();
         let file = fs::read_to_string(paths::user_file(folder.path())).unwrap();
         assert_eq!(file, "[provider]\nthinking = 8000\n");
-        let refused = set_in_file(folder.path(), "provider.thinking", "0").unwrap_err();
+        let refused = set_in_file(folder.path(), "provider.thinking", "0").unwrap_err().to_string();
         assert!(refused.contains("a number of tokens"), "{refused}");
     }
 
@@ -281,7 +338,7 @@ mod tests {
         let text = "tui = { theme = \"mono\", vim = true } # mine\n";
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
         fs::write(&file, "tui = \n").unwrap();
-        let refused = set_in_file(folder.path(), "tui.vim", "true").unwrap_err();
+        let refused = set_in_file(folder.path(), "tui.vim", "true").unwrap_err().to_string();
         assert!(refused.contains("config.toml: line 1 is not valid TOML"), "{refused}");
     }
 

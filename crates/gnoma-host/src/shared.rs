@@ -1,4 +1,4 @@
-//! What all sessions of a process share.
+//! The state that all sessions of a process share.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -39,7 +39,7 @@ struct Resources {
     editor: Option<Arc<dyn OpenFiles>>,
     /// Pools of connections; one is enough unless settings want other time-outs.
     pools: Mutex<HashMap<Timeouts, Http>>,
-    /// The providers that sessions use. Nobody gets one but behind a firewall.
+    /// The providers that sessions use, handed out only behind a firewall.
     providers: Mutex<Vec<SharedProvider>>,
     /// The models of servers on this machine, as sessions look at them.
     lists: Mutex<Vec<Weak<ModelList>>>,
@@ -51,7 +51,7 @@ struct Resources {
     stores: Slots<PathBuf, OpenDatabase>,
     /// Telemetry, by where it goes.
     telemetry: Mutex<Vec<Arc<Telemetry>>>,
-    /// What was used of spending caps.
+    /// The used parts of spending caps.
     known_use: Mutex<KnownUse>,
     /// Short work of sessions that no session waits for.
     background: Mutex<JoinSet<()>>,
@@ -61,7 +61,7 @@ struct Resources {
     checkpointers: Slots<WorkspaceKey, Weak<Checkpointer>>,
 }
 
-/// What was used of spending caps at the last look, in micro-dollars, by pool and end of the period.
+/// The used parts of spending caps at the last look, in micro-dollars, by pool and end of the period.
 pub(crate) type KnownUse = BTreeMap<(String, i64), u64>;
 
 /// Most work that is under way in the background; more is not begun.
@@ -110,19 +110,19 @@ fn network_timeouts(network: &Network) -> Timeouts {
 }
 
 impl ProcessResources {
-    /// Those of a process with this clock.
+    /// Creates the resources of a process with this clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self(Arc::new(Resources { clock, ..Resources::default() }))
     }
 
-    /// Those of a process whose sessions a program drives.
+    /// Creates the resources of a process whose sessions a program drives.
     #[must_use]
     pub fn with_driver(clock: Clock, driver: Arc<dyn Driver>) -> Self {
         Self(Arc::new(Resources { clock, driver: Some(driver), ..Resources::default() }))
     }
 
-    /// Those of a process whose sessions are seen in an editor.
+    /// Creates the resources of a process whose sessions are seen in an editor.
     #[must_use]
     pub fn in_editor(editor: Arc<dyn OpenFiles>) -> Self {
         Self(Arc::new(Resources { editor: Some(editor), ..Resources::default() }))
@@ -198,8 +198,7 @@ impl ProcessResources {
         &self.0.clock
     }
 
-    /// A connection to the provider: the one that there is already, where somebody reaches it in the same
-    /// way with the same credentials.
+    /// Returns a connection to the provider: an existing one, if it is the same way with the same credentials.
     pub(crate) fn connection(&self, network: &Network, profile: Profile) -> Connection {
         let is_here = crate_options::is_own_here(&profile);
         let timeouts = network_timeouts(network);

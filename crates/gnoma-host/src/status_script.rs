@@ -8,7 +8,7 @@ use std::{
 };
 
 use gnoma_core::{json_value::json, text_truncation};
-use gnoma_extend::hooks::HookRunner;
+use gnoma_extend::hooks::{HookLineError, HookRunner};
 use serde_json::Value;
 
 use crate::{Project, extensions};
@@ -23,8 +23,19 @@ const MAX_BYTES: usize = 4 << 10;
 /// blocks of 512 bytes).
 const FILE_LIMIT: &str = "ulimit -f 2048\n";
 
-/// The failure of a shell whose command was ended by the signal `SIGXFSZ`, because a file was to get larger.
-const TOO_LARGE: &str = "exit code 153";
+/// The exit code of a shell whose command was ended by the signal `SIGXFSZ`, because a file was to get larger.
+const TOO_LARGE: i32 = 153;
+
+/// The reason why the script has no line to show, in a few words.
+#[derive(Debug, thiserror::Error)]
+pub enum StatusScriptError {
+    /// The output of the script, or a file that it wrote, was to get larger than 1 MiB.
+    #[error("wrote more than 1 MiB")]
+    TooLarge,
+    /// The script was not started, took too long, or failed.
+    #[error(transparent)]
+    Line(HookLineError),
+}
 
 /// The script, ready to run.
 #[derive(Debug)]
@@ -52,8 +63,8 @@ impl StatusScript {
     /// folder as `cwd`.
     ///
     /// # Errors
-    /// How it failed, in a few words.
-    pub async fn run(&self, mut facts: Value) -> Result<String, String> {
+    /// See [`StatusScriptError`].
+    pub async fn run(&self, mut facts: Value) -> Result<String, StatusScriptError> {
         let folder = facts.get("cwd").cloned().unwrap_or_default();
         if let Some(facts) = facts.as_object_mut() {
             facts.insert("hook_event_name".to_owned(), json!("Status"));
@@ -65,8 +76,9 @@ impl StatusScript {
             self.runner.run_line(":", "", MAX_START).await.unwrap_or_default();
         }
         let printed = self.runner.run_line(&self.line, &facts.to_string(), MAX_RUN).await;
-        let printed = printed.map_err(|why| {
-            if why == TOO_LARGE { "wrote more than 1 MiB".to_owned() } else { why }
+        let printed = printed.map_err(|error| match error {
+            HookLineError::ExitCode(TOO_LARGE) => StatusScriptError::TooLarge,
+            other => StatusScriptError::Line(other),
         })?;
         let first = printed.lines().next().unwrap_or_default();
         Ok(text_truncation::word_prefix(first, MAX_BYTES).to_owned())

@@ -1,8 +1,7 @@
-//! Where a session's conversation can be taken back to, and forth again. Pure: entries in, places out.
+//! The places to which a session can be rewound, and those that a redo returns to. Pure: entries in, places out.
 //!
-//! Going back adds an entry [`Record::Rewound`] after the place gone back to; a checkpoint right after
-//! it names the files as they were before. Going forth again adds one after the place that had been
-//! left. Nothing is removed, so every place can be reached again.
+//! A rewind adds an entry [`Record::Rewound`] after its target; a checkpoint right after it names the files as they were
+//! before. A redo adds one after the place that the rewind left. Nothing is removed, so every place can be reached again.
 
 use std::collections::HashSet;
 
@@ -88,14 +87,14 @@ struct PathCheckpoint {
     is_before: bool,
 }
 
-/// The checkpoints of a path without those that belong to a going back. Those from before calls stand
-/// between the calls and their results. Nobody waits for the one after a turn: it may be written when the
-/// next turn has begun, and belongs to the end of the one before as long as that turn has called nothing.
+/// The checkpoints of a path without those that belong to a rewind. Checkpoints from before calls stand between the calls
+/// and their results. The one after a turn may be written when the next turn has begun: it belongs to the end of the one
+/// before as long as the next turn has called nothing.
 fn work_checkpoints(path: &[Entry]) -> impl Iterator<Item = PathCheckpoint> {
     let mut open_calls = 0_usize;
     // The end of the turn before, until this one calls something.
     let mut turn_before: Option<EntryId> = None;
-    of_work(path).filter_map(move |entry| {
+    work_entries(path).filter_map(move |entry| {
         if let Record::Message(message) = &entry.record {
             open_calls = match message.role() {
                 Role::Assistant => message.tool_calls().count(),
@@ -120,7 +119,7 @@ fn is_said(message: &Message) -> bool {
 }
 
 /// The entries without the checkpoints that belong to a going back.
-fn of_work(path: &[Entry]) -> impl Iterator<Item = &Entry> {
+fn work_entries(path: &[Entry]) -> impl Iterator<Item = &Entry> {
     let mut follows_rewind = false;
     path.iter().filter(move |entry| {
         let is_checkpoint = matches!(entry.record, Record::Checkpoint { .. });

@@ -1,4 +1,4 @@
-//! Whether a person trusts what a project contains.
+//! Looks up whether a person trusts what a project contains.
 
 use gnoma_config::{FileTrust, paths, project_root, trust::Store};
 use gnoma_core::protocol::SessionSpec;

@@ -1,4 +1,4 @@
-//! What a project would run, start and decide once it is trusted, for a person to read before that.
+//! The preview of trust: what a project would run, start and decide once it is trusted.
 
 use std::path::{Path, PathBuf};
 
@@ -33,30 +33,17 @@ pub struct TrustSection {
 /// `settings`.
 ///
 /// # Errors
-/// What it runs cannot be followed.
+/// A file of the project cannot be read.
 pub fn trust_preview(
     root: &Path,
     settings: &[u8],
     environment: &Environment,
 ) -> std::io::Result<Vec<TrustSection>> {
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let plugins = project_plugins(&real, environment);
-    let places = ExtendPlaces {
-        home: environment.home(),
-        config_dir: environment.config_dir(),
-        project: real.clone(),
-        cwd: real.clone(),
-        roots: vec![real.clone()],
-        is_trusted: true,
-        plugins,
-    };
+    let places = trusted_places(&real, environment);
     let ServerFile { servers, faults, .. } = project_servers(&places, environment);
     let hooks::FoundHooks { hooks, faults: unread, .. } = hooks::read_hook_files(&places);
     let acting = pin::list_acting_files(&real, settings)?;
-    // Trust is in the settings, too: a change of them ends it.
-    let own = Some(paths::project_file(&real)).filter(|file| file.exists());
-    let own = own.iter().map(|file| file.strip_prefix(&real).unwrap_or(file));
-    let pinned = own.chain(acting.iter().map(PathBuf::as_path));
     let sections = [
         TrustSection { heading: "Hooks that run", lines: hook_lines(hooks, &places) },
         TrustSection {
@@ -77,7 +64,7 @@ pub fn trust_preview(
         },
         TrustSection {
             heading: "Trust ends when one of these files changes",
-            lines: pinned.map(|path| path.display().to_string()).collect(),
+            lines: pinned_lines(&real, &acting),
         },
         TrustSection {
             heading: "Commands that name what they run only when they run, which trust does not cover",
@@ -89,6 +76,28 @@ pub fn trust_preview(
         },
     ];
     Ok(sections.into_iter().filter(|section| !section.lines.is_empty()).collect())
+}
+
+/// Returns the places of a project's extensions as they are once it is trusted.
+fn trusted_places(root: &Path, environment: &Environment) -> ExtendPlaces {
+    ExtendPlaces {
+        home: environment.home(),
+        config_dir: environment.config_dir(),
+        project: root.to_owned(),
+        cwd: root.to_owned(),
+        roots: vec![root.to_owned()],
+        is_trusted: true,
+        plugins: project_plugins(root, environment),
+    }
+}
+
+/// Lists the files whose change ends trust.
+fn pinned_lines(root: &Path, acting: &[PathBuf]) -> Vec<String> {
+    // The settings are among them: trust in a project is trust in its settings as they are.
+    let own = Some(paths::project_file(root)).filter(|file| file.exists());
+    let own = own.iter().map(|file| file.strip_prefix(root).unwrap_or(file));
+    let pinned = own.chain(acting.iter().map(PathBuf::as_path));
+    pinned.map(|path| path.display().to_string()).collect()
 }
 
 fn project_plugins(

@@ -51,10 +51,10 @@ pub fn find(project: &Project) -> Vec<String> {
     all
 }
 
-/// The same for settings that decide which models are asked and what protects the person.
+/// Describes settings without effect among those that decide which models are asked and what protects the person.
 pub(crate) fn at_start(project: &Project, settings: &RoutingSettings) -> Vec<String> {
-    let mut all = of_providers(settings, &project.guard.security.actions);
-    all.extend(of_tools(project));
+    let mut all = unused_provider_settings(settings, &project.guard.security.actions);
+    all.extend(unused_tool_settings(project));
     all.extend(missing_shell(project));
     let home = project.environment().home();
     all.extend(missing_folders(&project.guard.sandbox.writable, home.as_deref()));
@@ -62,7 +62,7 @@ pub(crate) fn at_start(project: &Project, settings: &RoutingSettings) -> Vec<Str
 }
 
 /// Rules and hooks about tools that do not exist.
-fn of_tools(project: &Project) -> Vec<String> {
+fn unused_tool_settings(project: &Project) -> Vec<String> {
     let rules = project.guard.permission.rules.iter().map(|rule| {
         let (RuleSubject::Rule(tool) | RuleSubject::Text { tool, .. }) = &rule.about;
         ("permission.rules", &rule.place, tool.as_str())
@@ -143,8 +143,8 @@ fn provider_of(arms: &str) -> Option<&str> {
     (!is_glob).then_some(provider)
 }
 
-/// The same for settings by provider.
-fn of_providers(settings: &RoutingSettings, actions: &[SecretAction]) -> Vec<String> {
+/// Describes settings by provider that have no effect.
+fn unused_provider_settings(settings: &RoutingSettings, actions: &[SecretAction]) -> Vec<String> {
     let provider = &settings.provider;
     let names = provider_names::provider_names(provider);
     let mut all: Vec<(String, &str)> = Vec::new();
@@ -237,7 +237,7 @@ mod tests {
         let place = settings.router.rules[0].place.clone();
         let meant = "did you mean `work`?";
         assert_eq!(
-            of_providers(&settings, &actions),
+            unused_provider_settings(&settings, &actions),
             [
                 format!("`provider.api_keys.wrk`: no provider has the name `wrk`; {meant}"),
                 format!("`rate_limits.wrk`: no provider has the name `wrk`; {meant}"),

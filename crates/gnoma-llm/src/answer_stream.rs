@@ -159,7 +159,9 @@ impl AnswerReader {
     }
 
     fn decode_bytes(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
-        self.framer.feed(bytes).map_err(|why| errors::unreadable_body(profile, &why, bytes))?;
+        self.framer
+            .feed(bytes)
+            .map_err(|error| errors::unreadable_body(profile, &error.to_string(), bytes))?;
         loop {
             match self.framer.next_record() {
                 Ok(Some(record)) if record.event.is_empty() && is_scalar(&record.data) => (),
@@ -191,7 +193,7 @@ impl AnswerReader {
                     })?;
                 }
                 Ok(None) => return Ok(()),
-                Err(why) => return Err(errors::protocol_error(profile, why)),
+                Err(error) => return Err(errors::protocol_error(profile, error.to_string())),
             }
         }
     }

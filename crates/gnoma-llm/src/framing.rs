@@ -16,8 +16,34 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 /// Most characters that are shown of an answer in no known form.
 const MAX_SHOWN_CHARS: usize = 80;
 
-/// The body is in no form we know; in words for the error.
-pub type FramingError = String;
+/// An answer of a server that cannot be cut into records.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FramingError {
+    /// A record of an event stream is too long.
+    #[error("a record of the answer is longer than gnoma accepts")]
+    LongRecord,
+    /// An object of an answer in JSON is too long.
+    #[error("the answer is longer than gnoma accepts")]
+    LongAnswer,
+    /// Something other than an object stands in an answer in JSON.
+    #[error("the answer is not JSON: expected an object, found `{}`", found.escape_ascii())]
+    NoObject {
+        /// The byte in the place of an object.
+        found: u8,
+    },
+    /// The answer is the page of a proxy or of a wrong address.
+    #[error("the server answered with an HTML page, not with a model's answer")]
+    HtmlPage,
+    /// The answer is compressed.
+    #[error("the answer is compressed, which gnoma does not ask for")]
+    Compressed,
+    /// The answer is in no known form.
+    #[error("the answer is neither JSON nor an event stream: it begins with `{start}`")]
+    UnknownForm {
+        /// The beginning of the first line of the answer, with unprintable characters escaped.
+        start: String,
+    },
+}
 
 /// A record as text; fragments of characters in it are marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +108,7 @@ impl Framer {
             Some(FramingForm::Sse(decoder)) => match decoder.next() {
                 Ok(Some(event)) => Ok(Some(sse_record(event, &mut self.has_fragments))),
                 Ok(None) => Ok(None),
-                Err(_) => Err("a record of the answer is longer than gnoma accepts".to_owned()),
+                Err(_) => Err(FramingError::LongRecord),
             },
             Some(FramingForm::Objects(splitter)) => match splitter.next() {
                 Ok(Some(object)) => {
@@ -91,13 +117,8 @@ impl Framer {
                     Ok(Some(Record { event: Cow::Borrowed(""), data, whole: true }))
                 }
                 Ok(None) => Ok(None),
-                Err(SplitError::TooLong) => {
-                    Err("the answer is longer than gnoma accepts".to_owned())
-                }
-                Err(SplitError::Unexpected(byte)) => Err(format!(
-                    "the answer is not JSON: expected an object, found `{}`",
-                    byte.escape_ascii()
-                )),
+                Err(SplitError::TooLong) => Err(FramingError::LongAnswer),
+                Err(SplitError::Unexpected(found)) => Err(FramingError::NoObject { found }),
             },
         }
     }
@@ -143,14 +164,11 @@ fn without_blank(bytes: &[u8]) -> &[u8] {
 fn detect_form(bytes: &[u8]) -> Result<FramingForm, FramingError> {
     match bytes.first().copied().unwrap_or_default() {
         b'{' | b'[' => Ok(FramingForm::Objects(Splitter::default())),
-        b'<' => Err("the server answered with an HTML page, not with a model's answer".to_owned()),
+        b'<' => Err(FramingError::HtmlPage),
         // How the fields and the comments of an event stream begin.
         b'd' | b'e' | b'i' | b'r' | b':' => Ok(FramingForm::Sse(SseDecoder::default())),
-        0x1f => Err("the answer is compressed, which gnoma does not ask for".to_owned()),
-        _ => Err(format!(
-            "the answer is neither JSON nor an event stream: it begins with `{}`",
-            show_first_line(bytes)
-        )),
+        0x1f => Err(FramingError::Compressed),
+        _ => Err(FramingError::UnknownForm { start: show_first_line(bytes) }),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A provider that answers from a script: no model, no network.
 //!
-//! `gnoma demo` runs on it, and whoever wants to see the same session twice. A script is JSON objects,
-//! one for each answer, in the order in which they are given:
+//! `gnoma demo` runs on it, and it repeats a session exactly. A script is JSON objects, one for each answer, in the
+//! order in which they are given:
 //!
 //! ```json
 //! {"thinking": "…", "text": "…", "calls": [{"name": "fs.read", "arguments": {"path": "a"}}], "usage": {"output": 9}}
@@ -49,21 +49,28 @@ struct CassetteCall {
     arguments: RawJson,
 }
 
+/// An answer of a script that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("answer {number} of the script is invalid: {cause}")]
+pub struct ScriptError {
+    /// The number of the answer, counted from 1.
+    pub number: usize,
+    /// The error in its JSON.
+    pub cause: serde_json::Error,
+}
+
 impl Replay {
     /// Reads a script; `name` is the provider's.
     ///
     /// # Errors
-    /// In words, with the number of the answer that cannot be read.
-    pub fn from_script(name: impl Into<String>, script: &str) -> Result<Self, String> {
+    /// An answer of the script cannot be read.
+    pub fn from_script(name: impl Into<String>, script: &str) -> Result<Self, ScriptError> {
         let lines =
             script.lines().map(|line| if line.trim_start().starts_with('#') { "" } else { line });
         let json = lines.collect::<Vec<_>>().join("\n");
         let mut rounds = Vec::new();
         for round in serde_json::Deserializer::from_str(&json).into_iter::<Round>() {
-            let round = round.map_err(|error| {
-                format!("answer {} of the script is invalid: {error}", rounds.len() + 1)
-            })?;
-            rounds.push(round);
+            rounds.push(round.map_err(|cause| ScriptError { number: rounds.len() + 1, cause })?);
         }
         Ok(Self { name: name.into(), rounds: rounds.into(), pace: None })
     }
@@ -233,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_broken_script_says_where() {
-        let error = Replay::from_script("demo", "{}\n{\"txt\": 1}").unwrap_err();
+        let error = Replay::from_script("demo", "{}\n{\"txt\": 1}").unwrap_err().to_string();
         assert!(
             error.starts_with("answer 2 of the script is invalid: unknown field `txt`"),
             "{error}"

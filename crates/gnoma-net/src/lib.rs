@@ -291,7 +291,8 @@ fn build_client(
         Err(error) => (root_certificates(None)?, Some(error)),
     };
     let invalid = |message| NetError::new(NetErrorKind::Invalid, message);
-    let trust = ServerTrust::new(roots, own, Arc::clone(&provider)).map_err(invalid)?;
+    let trust = ServerTrust::new(roots, own, Arc::clone(&provider))
+        .map_err(|error| invalid(error.to_string()))?;
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| invalid(error.to_string()))?
@@ -312,8 +313,8 @@ fn build_client(
 
 /// Returns the reason why a file of certificate authorities cannot be used; `None` if it can.
 #[must_use]
-pub fn authorities_fault(file: &Path) -> Option<String> {
-    root_certificates(Some(file)).err().map(|error| error.to_string())
+pub fn authorities_fault(file: &Path) -> Option<NetError> {
+    root_certificates(Some(file)).err()
 }
 
 /// Whom certificates may be signed by, and the certificates of the person's own file.

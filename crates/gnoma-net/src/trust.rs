@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustls::{
     CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
     client::{
-        WebPkiServerVerifier,
+        VerifierBuilderError, WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
         verify_server_name,
     },
@@ -35,15 +35,14 @@ impl ServerTrust {
     /// Trusts whom `roots` sign for, and the servers that show one of `own`.
     ///
     /// # Errors
-    /// In words, when there are no roots.
+    /// There are no roots.
     pub(crate) fn new(
         roots: RootCertStore,
         own: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
-    ) -> Result<Self, String> {
-        let library = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
-            .build()
-            .map_err(|error| error.to_string())?;
+    ) -> Result<Self, VerifierBuilderError> {
+        let library =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()?;
         Ok(Self { library, own })
     }
 }

@@ -7,6 +7,26 @@ const MAX_SERIES: usize = 256;
 /// The attribute of the series that counts the rest: `specification/metrics/sdk.md`, overflow attribute.
 const OVERFLOW: &str = "otel.metric.overflow";
 
+/// Bounds of the buckets for tokens and for seconds, as the GenAI conventions name them.
+const TOKEN_BOUNDS: &[f64] = &[
+    1.0,
+    4.0,
+    16.0,
+    64.0,
+    256.0,
+    1024.0,
+    4096.0,
+    16384.0,
+    65536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+    67_108_864.0,
+];
+const SECOND_BOUNDS: &[f64] =
+    &[0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+
 /// A metric that gnoma sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instrument {
@@ -40,41 +60,21 @@ pub(crate) enum InstrumentForm {
 }
 
 impl Instrument {
-    /// Returns the name, the unit, the description and the form of the instrument. The bounds are those that the
-    /// GenAI conventions name.
+    /// Returns the name, the unit, the description and the form of the instrument.
     pub(crate) fn describe(self) -> (&'static str, &'static str, &'static str, InstrumentForm) {
         use InstrumentForm::{Count, Histogram, Millionths};
-        const TOKENS: &[f64] = &[
-            1.0,
-            4.0,
-            16.0,
-            64.0,
-            256.0,
-            1024.0,
-            4096.0,
-            16384.0,
-            65536.0,
-            262_144.0,
-            1_048_576.0,
-            4_194_304.0,
-            16_777_216.0,
-            67_108_864.0,
-        ];
-        const SECONDS: &[f64] = &[
-            0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
-        ];
         match self {
             Self::TokenUsage => (
                 "gen_ai.client.token.usage",
                 "{token}",
                 "Number of input and output tokens used.",
-                Histogram(TOKENS),
+                Histogram(TOKEN_BOUNDS),
             ),
             Self::OperationDuration => (
                 "gen_ai.client.operation.duration",
                 "s",
                 "GenAI operation duration.",
-                Histogram(SECONDS),
+                Histogram(SECOND_BOUNDS),
             ),
             Self::CostUsd => {
                 ("gnoma.cost.usd", "USD", "Cost of model calls at known prices.", Millionths)

@@ -132,38 +132,27 @@ impl ExportOptions {
         if set("OTEL_SDK_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
             return Ok(None);
         }
-        let format = match set("OTEL_EXPORTER_OTLP_PROTOCOL") {
-            None => settings.format,
-            Some(name) => {
-                Format::from_name(name).ok_or_else(|| OptionError::Protocol(name.to_owned()))?
-            }
-        };
+        let format =
+            set("OTEL_EXPORTER_OTLP_PROTOCOL").map_or(Ok(settings.format), parse_format)?;
         let base = match (set(ENDPOINT), &settings.endpoint) {
             (Some(url), _) => check_url(ENDPOINT, url)?,
             (None, Some(url)) => check_url("otel.endpoint", url)?,
             (None, None) => DEFAULT_ENDPOINT,
         };
-        let url = |exporter: &'static str, place: &'static str, path: &str| {
-            if set(exporter).is_some_and(|name| name == "none") {
-                return Ok(None);
-            }
-            match set(place) {
-                Some(url) => check_url(place, url).map(|url| Some(url.to_owned())),
-                None => Ok(Some(format!("{}/{path}", base.trim_end_matches('/')))),
-            }
+        let url = |exporter: &'static str, place: &'static str, path: &str| match set(exporter) {
+            Some("none") => Ok(None),
+            _ => signal_url(base, (place, set(place)), path).map(Some),
         };
         let traces_url = url("OTEL_TRACES_EXPORTER", TRACES_ENDPOINT, "v1/traces")?;
         let metrics_url = url("OTEL_METRICS_EXPORTER", METRICS_ENDPOINT, "v1/metrics")?;
         let logs_url = url("OTEL_LOGS_EXPORTER", LOGS_ENDPOINT, "v1/logs")?;
         // A key of the settings is for the address there, not for one that a variable names.
-        let is_elsewhere = [ENDPOINT, TRACES_ENDPOINT, METRICS_ENDPOINT, LOGS_ENDPOINT]
-            .iter()
-            .any(|name| set(name).is_some());
+        let addresses = [ENDPOINT, TRACES_ENDPOINT, METRICS_ENDPOINT, LOGS_ENDPOINT];
+        let is_elsewhere = addresses.iter().any(|name| set(name).is_some());
         let mut headers = if is_elsewhere { Vec::new() } else { settings.headers.clone() };
         let mut warnings = Vec::new();
         add_headers(&mut headers, set(HEADERS).unwrap_or_default(), &mut warnings);
         let timeout = set(TIMEOUT).and_then(|text| parse_timeout(text, &mut warnings));
-        let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT);
         let resource =
             resource_attributes(set("OTEL_SERVICE_NAME"), set("OTEL_RESOURCE_ATTRIBUTES"));
         let has_any = traces_url.is_some() || metrics_url.is_some() || logs_url.is_some();
@@ -173,7 +162,7 @@ impl ExportOptions {
             logs_url,
             format,
             headers,
-            timeout,
+            timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
             resource,
             warnings,
         };
@@ -184,6 +173,22 @@ impl ExportOptions {
     pub fn hosts(&self) -> impl Iterator<Item = String> {
         let urls = self.traces_url.iter().chain(&self.metrics_url).chain(&self.logs_url);
         urls.map(|url| host_of(url))
+    }
+}
+
+fn parse_format(name: &str) -> Result<Format, OptionError> {
+    Format::from_name(name).ok_or_else(|| OptionError::Protocol(name.to_owned()))
+}
+
+/// Returns the address of a signal: the one that the variable `place` has for it, else `path` below the base.
+fn signal_url(
+    base: &str,
+    (place, own): (&'static str, Option<&str>),
+    path: &str,
+) -> Result<String, OptionError> {
+    match own {
+        Some(url) => check_url(place, url).map(str::to_owned),
+        None => Ok(format!("{}/{path}", base.trim_end_matches('/'))),
     }
 }
 

@@ -241,6 +241,15 @@ impl Router {
     }
 }
 
+/// Returns why an offer is not weighed for the task; `None` if it is.
+fn exclusion_of(situation: &Situation, offer: &Offer) -> Option<Exclusion> {
+    if let Some(unmet) = situation.need.unmet_by(offer) {
+        return Some(Exclusion::Unmet(unmet));
+    }
+    let is_tried = situation.attempts.iter().any(|attempt| attempt.arm == offer.arm);
+    is_tried.then_some(Exclusion::Tried)
+}
+
 /// Returns the number of attempts that help: where none is checked, a second attempt tells nothing that the first
 /// did not.
 fn attempts_that_help(situation: &Situation) -> usize {
@@ -328,12 +337,8 @@ impl Router {
         let mut weighed = Vec::with_capacity(offers.len());
         let bell = Normal::from_weights(&task.weights);
         for (index, offer) in offers.iter().enumerate() {
-            if let Some(unmet) = situation.need.unmet_by(offer) {
-                excluded.push((index, Exclusion::Unmet(unmet)));
-                continue;
-            }
-            if situation.attempts.iter().any(|attempt| attempt.arm == offer.arm) {
-                excluded.push((index, Exclusion::Tried));
+            if let Some(exclusion) = exclusion_of(situation, offer) {
+                excluded.push((index, exclusion));
                 continue;
             }
             let arm = self.beliefs.arm_near(&offer.arm, index);

@@ -35,6 +35,7 @@
 #[cfg(target_os = "linux")]
 mod closed_stdout;
 mod environment;
+mod error;
 mod exit;
 pub mod launcher;
 #[cfg(target_os = "linux")]
@@ -58,6 +59,7 @@ mod word_codec;
 #[cfg(target_os = "linux")]
 pub use closed_stdout::stdout_was_closed;
 pub use environment::{SCRUBBED, is_scrubbed, renumber_git_settings};
+pub use error::{DescriptorError, MemoryFolderError};
 pub use exit::{ENDING_BYTES, decode_exit_status, decode_tried_file, is_unreached};
 pub use memory::MemoryFolder;
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, ReadScope, STAND_IN_MODE};

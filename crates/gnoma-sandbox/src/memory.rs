@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use crate::scratch::Scratch;
+use crate::{error::MemoryFolderError, scratch::Scratch};
 
 /// A folder in memory that is made when it is first needed. Nothing of it is left when its owner has ended, however
 /// that ends, and no path of the machine leads there for others.
@@ -15,7 +15,7 @@ use crate::scratch::Scratch;
 pub struct MemoryFolder {
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are no such folders"))]
     launcher: PathBuf,
-    made: OnceLock<Result<MemoryMount, String>>,
+    made: OnceLock<Result<MemoryMount, Arc<MemoryFolderError>>>,
 }
 
 #[cfg(target_os = "linux")]
@@ -33,18 +33,19 @@ impl MemoryFolder {
     /// Returns the path of the folder for this process and its [`crate::Walls`], for as long as this value lives.
     ///
     /// # Errors
-    /// Why there is none, for people.
+    /// The machine permits no namespaces, or the launcher did not hand over the folder.
     #[cfg(target_os = "linux")]
-    pub fn path(&self) -> Result<PathBuf, &str> {
+    pub fn path(&self) -> Result<PathBuf, Arc<MemoryFolderError>> {
         use std::os::fd::AsRawFd as _;
         let made = self.made.get_or_init(|| {
             let support = crate::Support::detect();
             if !support.has_namespaces() {
-                return Err("there are no namespaces".to_owned());
+                return Err(MemoryFolderError::NoNamespaces.into());
             }
-            crate::SessionSandbox::new(self.launcher.clone(), &support).open_memory_folder()
+            let walls = crate::SessionSandbox::new(self.launcher.clone(), &support);
+            walls.open_memory_folder().map_err(|error| Arc::new(error.into()))
         });
-        let folder = made.as_ref().map_err(String::as_str)?;
+        let folder = made.as_ref().map_err(Arc::clone)?;
         Ok(format!("/proc/{}/fd/{}", std::process::id(), folder.as_raw_fd()).into())
     }
 
@@ -63,10 +64,10 @@ impl MemoryFolder {
     /// # Errors
     /// Always.
     #[cfg(not(target_os = "linux"))]
-    pub fn path(&self) -> Result<PathBuf, &str> {
-        match self.made.get_or_init(|| Err("only Linux has folders in memory".to_owned())) {
+    pub fn path(&self) -> Result<PathBuf, Arc<MemoryFolderError>> {
+        match self.made.get_or_init(|| Err(MemoryFolderError::OtherSystem.into())) {
             Ok(never) => match *never {},
-            Err(why) => Err(why),
+            Err(why) => Err(Arc::clone(why)),
         }
     }
 }

@@ -97,17 +97,19 @@ impl SessionSandbox {
     /// layer, and it lasts as long as it is held. For tools that work in this process.
     ///
     /// # Errors
-    /// Why there is none, for people.
+    /// The launcher could not be started, or handed over none.
     pub fn open_view(
         &self,
         overlay: &crate::policy::Overlay,
-    ) -> Result<std::os::fd::OwnedFd, String> {
+    ) -> Result<std::os::fd::OwnedFd, crate::DescriptorError> {
         self.linux.open_view(overlay)
     }
 
     /// A descriptor of an empty folder in memory, which is gone once nobody holds it. No path of the machine
     /// leads there.
-    pub(crate) fn open_memory_folder(&self) -> Result<std::os::fd::OwnedFd, String> {
+    pub(crate) fn open_memory_folder(
+        &self,
+    ) -> Result<std::os::fd::OwnedFd, crate::DescriptorError> {
         self.linux.open_memory_folder()
     }
 
@@ -190,6 +192,7 @@ mod linux {
 
     use super::{Command, OsString, Path, PathBuf, Policy};
     use crate::{
+        error::{DescriptorError, HolderError},
         linux::{
             launcher::{AWAIT_COMMAND, HOLD_SESSION, OPEN_MEMORY, OPEN_VIEW, RUN_COMMAND},
             session::READY,
@@ -218,7 +221,7 @@ mod linux {
         /// The holder process runs.
         Running { child: Child, lifeline: ChildStdin, number: u32 },
         /// The holder process could not be started, for this reason.
-        Failed(String),
+        Failed(HolderError),
     }
 
     impl SessionSandbox {
@@ -264,28 +267,24 @@ mod linux {
             word_codec::pack_words(list.iter().all(is_word).then_some(list)?)
         }
 
-        pub(super) fn open_view(&self, overlay: &Overlay) -> Result<OwnedFd, String> {
+        pub(super) fn open_view(&self, overlay: &Overlay) -> Result<OwnedFd, DescriptorError> {
             let policy = Policy { overlays: vec![overlay.clone()], ..Policy::default() };
-            self.request_descriptor(OPEN_VIEW, &policy, "could not open a view")
+            self.request_descriptor(OPEN_VIEW, &policy, "open a view")
         }
 
-        pub(super) fn open_memory_folder(&self) -> Result<OwnedFd, String> {
-            self.request_descriptor(
-                OPEN_MEMORY,
-                &Policy::default(),
-                "could not make a folder in memory",
-            )
+        pub(super) fn open_memory_folder(&self) -> Result<OwnedFd, DescriptorError> {
+            self.request_descriptor(OPEN_MEMORY, &Policy::default(), "make a folder in memory")
         }
 
-        /// The descriptor that a launcher hands over on request.
+        /// Returns the descriptor that a launcher hands over on request. `step` names it in an error.
         fn request_descriptor(
             &self,
             request: &str,
             policy: &Policy,
-            failure: &str,
-        ) -> Result<OwnedFd, String> {
+            step: &'static str,
+        ) -> Result<OwnedFd, DescriptorError> {
             let plan = self.launch_plan(policy);
-            let failed = |error: io::Error| format!("{failure}: {error}");
+            let failed = |error: io::Error| DescriptorError::Io { step, error };
             let (ours, theirs) = UnixStream::pair().map_err(failed)?;
             let launched = Command::new(&self.launcher)
                 .arg(request)
@@ -303,7 +302,8 @@ mod linux {
                 errors.read_to_string(&mut said).map_err(failed)?;
             }
             launched.wait().map_err(failed)?;
-            received.ok_or_else(|| format!("{failure}: {}", said.trim()))
+            let message = said.trim();
+            received.ok_or_else(|| DescriptorError::Refused { step, message: message.to_owned() })
         }
 
         fn launch_plan(&self, policy: &Policy) -> LaunchPlan {
@@ -314,7 +314,7 @@ mod linux {
 
         pub(super) fn namespace_failure(&self) -> Option<String> {
             match &*self.lock_holder() {
-                Holder::Failed(why) => Some(why.clone()),
+                Holder::Failed(why) => Some(why.to_string()),
                 Holder::Unwanted | Holder::Absent(_) | Holder::Running { .. } => None,
             }
         }
@@ -352,11 +352,10 @@ mod linux {
         }
     }
 
-    fn start_holder(launcher: &PathBuf, number: u32) -> Result<Holder, String> {
+    fn start_holder(launcher: &PathBuf, number: u32) -> Result<Holder, HolderError> {
         if number > MAX_HOLDERS {
-            return Err("the process that holds the namespaces is killed repeatedly".to_owned());
+            return Err(HolderError::KilledRepeatedly);
         }
-        let failed = |error: std::io::Error| format!("could not make namespaces: {error}");
         let mut child = Command::new(launcher)
             .arg(HOLD_SESSION)
             .stdin(Stdio::piped())
@@ -365,16 +364,16 @@ mod linux {
             .env_clear()
             .current_dir("/")
             .spawn()
-            .map_err(failed)?;
+            .map_err(HolderError::Io)?;
         let mut answer = Vec::new();
         if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout).read_until(b'\n', &mut answer).map_err(failed)?;
+            BufReader::new(stdout).read_until(b'\n', &mut answer).map_err(HolderError::Io)?;
         }
         match child.stdin.take() {
             Some(lifeline) if answer == READY => Ok(Holder::Running { child, lifeline, number }),
             _ => {
-                child.kill().and_then(|()| child.wait()).map_err(failed)?;
-                Err(format!("namespaces: {}", String::from_utf8_lossy(&answer).trim()))
+                child.kill().and_then(|()| child.wait()).map_err(HolderError::Io)?;
+                Err(HolderError::Refused(String::from_utf8_lossy(&answer).trim().to_owned()))
             }
         }
     }

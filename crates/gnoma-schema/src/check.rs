@@ -5,46 +5,28 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::{
-    node::{Bound, Constraint, CountedUnit, NodeId, Pattern, Properties, SchemaNode},
-    number::Decimal,
+    assertions::{self, Faults, MAX_STEPS, describe_range, describe_value},
+    error::SchemaMismatch,
+    node::{Constraint, NodeId, Properties, SchemaNode},
     refs::escape_pointer,
 };
 
-/// Most faults that are told.
-const MAX_FAULTS: usize = 6;
-/// Most rules that are applied to one value, its parts included: alternatives within alternatives multiply.
-const MAX_STEPS: u32 = 2_000_000;
 /// Deepest nesting of parts.
 const MAX_DEPTH: usize = 400;
-/// Longest value that is shown, in characters.
-const MAX_SHOWN_CHARS: usize = 60;
 
 /// Checks `value` against the first part.
-pub(crate) fn check_value(nodes: &[SchemaNode], tracks: bool, value: &Value) -> Result<(), String> {
+pub(crate) fn check_value(
+    nodes: &[SchemaNode],
+    tracks: bool,
+    value: &Value,
+) -> Result<(), SchemaMismatch> {
     let mut check = Check { nodes, tracks, steps: 0, depth: 0, is_over: false };
     let mut faults = Faults::default();
     check.check_node(0, value, "", &mut EvaluatedParts::default(), &mut faults);
     if check.is_over {
-        return Err("it takes too long to check; the schema has too many alternatives".to_owned());
+        return Err(SchemaMismatch::TooManyAlternatives);
     }
-    if faults.all.is_empty() { Ok(()) } else { Err(faults.all.join("\n")) }
-}
-
-/// The faults of a value, a line each, and the depth of the deepest fault.
-#[derive(Debug, Default)]
-struct Faults {
-    all: Vec<String>,
-    depth: usize,
-}
-
-impl Faults {
-    fn add(&mut self, at: &str, what: impl Into<String>) {
-        self.depth = self.depth.max(at.matches('/').count());
-        if self.all.len() < MAX_FAULTS {
-            let place = if at.is_empty() { "the whole".to_owned() } else { format!("`{at}`") };
-            self.all.push(format!("{place}: {}", what.into()));
-        }
-    }
+    if faults.all.is_empty() { Ok(()) } else { Err(SchemaMismatch::Faults(faults.all)) }
 }
 
 /// Items and properties that were looked at.
@@ -125,7 +107,7 @@ impl Check<'_> {
             | Constraint::Any(_)
             | Constraint::One(_)
             | Constraint::Not(_)
-            | Constraint::If { .. } => self.in_place(rule, value, at, seen, faults),
+            | Constraint::If { .. } => self.check_in_place(rule, value, at, seen, faults),
             Constraint::Items { .. }
             | Constraint::Contains { .. }
             | Constraint::Unique
@@ -144,25 +126,19 @@ impl Check<'_> {
                     self.check_object(rule, (value, object), at, seen, faults);
                 }
             }
-            Constraint::Type(types) if !types.matches_value(value) => {
-                faults.add(at, format!("{} is not {}", describe_value(value), types.to_words()));
-            }
-            Constraint::OneOf(values) if !values.iter().any(|one| is_same(one, value)) => {
-                let all: Vec<_> = values.iter().map(describe_value).collect();
-                faults.add(at, format!("{} is not {}", describe_value(value), all.join(" or ")));
-            }
-            Constraint::Type(_) | Constraint::OneOf(_) => (),
+            Constraint::Type(types) => assertions::check_type(*types, value, at, faults),
+            Constraint::OneOf(values) => assertions::check_one_of(values, value, at, faults),
             Constraint::Number(bound, limit) => {
-                self::check_bound(*bound, *limit, value, at, faults);
+                assertions::check_bound(*bound, *limit, value, at, faults);
             }
             Constraint::Count { of, least, most } => {
-                self::check_count(*of, *least, *most, value, at, faults);
+                assertions::check_count(*of, *least, *most, value, at, faults);
             }
-            Constraint::Pattern(pattern) => self::check_pattern(pattern, value, at, faults),
+            Constraint::Pattern(pattern) => assertions::check_pattern(pattern, value, at, faults),
         }
     }
 
-    fn in_place(
+    fn check_in_place(
         &mut self,
         rule: &Constraint,
         value: &Value,
@@ -178,24 +154,7 @@ impl Check<'_> {
                 }
             }
             Constraint::Any(parts) => self.check_any(parts, value, at, seen, faults),
-            Constraint::One(parts) => {
-                let mut fitting = Vec::new();
-                for (number, part) in parts.iter().enumerate() {
-                    if self.try_node(*part, value, at, seen).is_ok() {
-                        fitting.push(number.to_string());
-                    }
-                }
-                if fitting.is_empty() {
-                    self.check_any(parts, value, at, seen, faults);
-                } else if fitting.len() > 1 {
-                    let text = format!(
-                        "exactly one alternative must fit, and {} do (numbers {})",
-                        fitting.len(),
-                        fitting.join(", ")
-                    );
-                    faults.add(at, text);
-                }
-            }
+            Constraint::One(parts) => self.check_exactly_one(parts, value, at, seen, faults),
             Constraint::Not(part) => {
                 let fits = self.try_node(*part, value, at, &mut EvaluatedParts::default()).is_ok();
                 let found = fits.then(|| format!("the schema rules out {}", describe_value(value)));
@@ -211,7 +170,33 @@ impl Check<'_> {
         }
     }
 
-    /// At least one must fit. All are looked at, where somebody asks what was seen.
+    fn check_exactly_one(
+        &mut self,
+        parts: &[NodeId],
+        value: &Value,
+        at: &str,
+        seen: &mut EvaluatedParts,
+        faults: &mut Faults,
+    ) {
+        let mut fitting = Vec::new();
+        for (number, part) in parts.iter().enumerate() {
+            if self.try_node(*part, value, at, seen).is_ok() {
+                fitting.push(number.to_string());
+            }
+        }
+        if fitting.is_empty() {
+            self.check_any(parts, value, at, seen, faults);
+        } else if fitting.len() > 1 {
+            let text = format!(
+                "exactly one alternative must fit, and {} do (numbers {})",
+                fitting.len(),
+                fitting.join(", ")
+            );
+            faults.add(at, text);
+        }
+    }
+
+    /// Checks that at least one alternative fits. All are checked if another rule asks which parts were looked at.
     fn check_any(
         &mut self,
         parts: &[NodeId],
@@ -255,14 +240,7 @@ impl Check<'_> {
             Constraint::Items { first, rest } => {
                 for (number, item) in items.iter().enumerate() {
                     if let Some(part) = first.get(number).or(rest.as_ref()) {
-                        let below = format!("{at}/{number}");
-                        self.check_node(
-                            *part,
-                            item,
-                            &below,
-                            &mut EvaluatedParts::default(),
-                            faults,
-                        );
+                        self.check_item(*part, (number, item), at, faults);
                         seen.items.insert(number);
                     }
                 }
@@ -277,31 +255,33 @@ impl Check<'_> {
                 }
                 if found < *least || most.is_some_and(|most| found > most) {
                     let range = describe_range(*least, *most);
-                    faults.add(
-                        at,
-                        format!("{found} items match `contains`, and there must be {range}"),
-                    );
+                    let text = format!("{found} items match `contains`, and there must be {range}");
+                    faults.add(at, text);
                 }
             }
             Constraint::Unique => {
-                self.steps = self.steps.saturating_add(check_unique(items, at, faults));
+                self.steps = self.steps.saturating_add(assertions::check_unique(items, at, faults));
             }
             Constraint::OtherItems(part) => {
                 for (number, item) in items.iter().enumerate() {
                     if seen.items.insert(number) {
-                        let below = format!("{at}/{number}");
-                        self.check_node(
-                            *part,
-                            item,
-                            &below,
-                            &mut EvaluatedParts::default(),
-                            faults,
-                        );
+                        self.check_item(*part, (number, item), at, faults);
                     }
                 }
             }
             _ => (),
         }
+    }
+
+    fn check_item(
+        &mut self,
+        part: NodeId,
+        (number, item): (usize, &Value),
+        at: &str,
+        faults: &mut Faults,
+    ) {
+        let below = format!("{at}/{number}");
+        self.check_node(part, item, &below, &mut EvaluatedParts::default(), faults);
     }
 
     fn check_object(
@@ -313,10 +293,10 @@ impl Check<'_> {
         faults: &mut Faults,
     ) {
         match rule {
-            Constraint::Required(names) => check_required(object, names, at, faults),
+            Constraint::Required(names) => assertions::check_required(object, names, at, faults),
             Constraint::Needs(needs) => {
                 for (_, names) in needs.iter().filter(|(name, _)| object.contains_key(name)) {
-                    check_required(object, names, at, faults);
+                    assertions::check_required(object, names, at, faults);
                 }
             }
             Constraint::Brings(parts) => {
@@ -384,112 +364,5 @@ impl Check<'_> {
             return faults.add(&below, "this property is not allowed");
         }
         self.check_node(part, value, &below, &mut EvaluatedParts::default(), faults);
-    }
-}
-
-fn check_required(object: &Map<String, Value>, names: &[String], at: &str, faults: &mut Faults) {
-    for name in names.iter().filter(|name| !object.contains_key(*name)) {
-        faults.add(at, format!("the property `{name}` is missing"));
-    }
-}
-
-fn check_bound(bound: Bound, limit: Decimal, value: &Value, at: &str, faults: &mut Faults) {
-    let Value::Number(number) = value else { return };
-    let own = Decimal::from_number(number);
-    let (holds, what) = match bound {
-        Bound::Least => (own >= limit, "at least"),
-        Bound::Above => (own > limit, "above"),
-        Bound::Most => (own <= limit, "at most"),
-        Bound::Below => (own < limit, "below"),
-        Bound::MultipleOf => (own.is_multiple_of(limit), "a multiple of"),
-    };
-    if !holds {
-        faults.add(at, format!("{number} is not {what} {limit}"));
-    }
-}
-
-fn check_count(
-    of: CountedUnit,
-    least: u64,
-    most: Option<u64>,
-    value: &Value,
-    at: &str,
-    faults: &mut Faults,
-) {
-    let (count, what) = match (of, value) {
-        (CountedUnit::Characters, Value::String(text)) => (text.chars().count(), "characters"),
-        (CountedUnit::Items, Value::Array(items)) => (items.len(), "items"),
-        (CountedUnit::Properties, Value::Object(object)) => (object.len(), "properties"),
-        (CountedUnit::Characters | CountedUnit::Items | CountedUnit::Properties, _) => return,
-    };
-    let count = u64::try_from(count).unwrap_or(u64::MAX);
-    if count < least || most.is_some_and(|most| count > most) {
-        faults.add(
-            at,
-            format!("it has {count} {what} and must have {}", describe_range(least, most)),
-        );
-    }
-}
-
-fn check_pattern(pattern: &Pattern, value: &Value, at: &str, faults: &mut Faults) {
-    let Value::String(text) = value else { return };
-    if !pattern.regex.is_match(text) {
-        faults.add(at, format!("{} does not match `{}`", describe_value(value), pattern.words));
-    }
-}
-
-/// Checks that no two items are equal, and returns the number of steps that this took.
-fn check_unique(items: &[Value], at: &str, faults: &mut Faults) -> u32 {
-    let mut steps = 0_u32;
-    for (second, item) in items.iter().enumerate() {
-        for (first, other) in items.iter().enumerate().take(second) {
-            steps = steps.saturating_add(1);
-            if steps > MAX_STEPS {
-                faults.add(at, "there are too many items to compare them");
-                return steps;
-            }
-            if is_same(item, other) {
-                faults.add(at, format!("the items {first} and {second} are equal"));
-                return steps;
-            }
-        }
-    }
-    steps
-}
-
-/// Reports whether two values are equal: 1 and 1.0 are, and the order of properties does not matter.
-fn is_same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => {
-            Decimal::from_number(one) == Decimal::from_number(other)
-        }
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len()
-                && one.iter().zip(other).all(|(one, other)| is_same(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            let holds = |(name, value): (&String, &Value)| {
-                other.get(name).is_some_and(|other| is_same(value, other))
-            };
-            one.len() == other.len() && one.iter().all(holds)
-        }
-        _ => one == other,
-    }
-}
-
-/// A value in few characters.
-fn describe_value(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(MAX_SHOWN_CHARS) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text,
-    }
-}
-
-fn describe_range(least: u64, most: Option<u64>) -> String {
-    match most {
-        Some(most) if most == least => format!("{least}"),
-        Some(most) => format!("{least} to {most}"),
-        None => format!("at least {least}"),
     }
 }

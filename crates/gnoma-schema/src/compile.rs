@@ -77,7 +77,7 @@ impl Compiler<'_> {
         match self.names.resolve(reference, part.pointer) {
             Ok(pointer) if self.document.pointer(&pointer).is_some() => self.node_at(pointer),
             Ok(_) => part.keyword_error("$ref", format!("`{reference}` points nowhere")),
-            Err(why) => part.keyword_error("$ref", why),
+            Err(error) => part.keyword_error("$ref", error.to_string()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Why a schema is refused.
+//! Schemas that are refused, and values that do not fit one.
 
 /// The reason why a schema cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,4 +17,15 @@ pub enum SchemaError {
         /// The description of what is wrong.
         what: String,
     },
+}
+
+/// A value that does not fit a schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaMismatch {
+    /// The first faults of the value, a line for each: its place as a JSON pointer, and what is wrong there.
+    #[error("{}", .0.join("\n"))]
+    Faults(Vec<String>),
+    /// The schema has too many alternatives to check them all.
+    #[error("it takes too long to check; the schema has too many alternatives")]
+    TooManyAlternatives,
 }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::error::SchemaMismatch;
+
 /// Most places in a text at which a value is looked for.
 const MAX_PLACES: usize = 64;
 /// Longer text is not looked at, in bytes.
@@ -15,13 +17,13 @@ pub enum Misfit {
     /// The answer contains no JSON.
     #[error("it is not JSON: {0}")]
     NoJson(String),
-    /// The JSON in the answer does not fit; a line for each fault.
-    #[error("{0}")]
-    Unfit(String),
+    /// The JSON in the answer does not fit.
+    #[error(transparent)]
+    Unfit(SchemaMismatch),
 }
 
-/// Says whether a value fits, or what is wrong with it.
-type Check<'a> = &'a dyn Fn(&Value) -> Result<(), String>;
+/// Checks that a value fits.
+type Check<'a> = &'a dyn Fn(&Value) -> Result<(), SchemaMismatch>;
 
 /// The value of `text` that fits, as compact JSON.
 pub(crate) fn find_value(check: Check<'_>, text: &str) -> Result<String, Misfit> {

@@ -146,7 +146,7 @@ fn of_sizes(part: Subschema<'_>) -> Rules {
 }
 
 fn compile_pattern(part: Subschema<'_>, key: &str, words: &str) -> Result<Pattern, SchemaError> {
-    parse_pattern(words).or_else(|why| part.keyword_error(key, why))
+    parse_pattern(words).or_else(|error| part.keyword_error(key, error.to_string()))
 }
 
 fn of_arrays(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {

@@ -8,6 +8,7 @@
 //!
 //! Tests compare every verdict with the crate `boon`, which would cost the program 0.3 MB.
 
+mod assertions;
 mod check;
 mod compile;
 mod error;
@@ -20,7 +21,10 @@ mod read;
 mod refs;
 
 use self::node::SchemaNode;
-pub use self::{error::SchemaError, find::Misfit};
+pub use self::{
+    error::{SchemaError, SchemaMismatch},
+    find::Misfit,
+};
 
 /// Longest schema that is taken, in bytes: it is part of every request.
 pub const MAX_SCHEMA_BYTES: usize = 256 << 10;
@@ -52,8 +56,8 @@ impl Schema {
     /// Checks that a value fits the schema.
     ///
     /// # Errors
-    /// What is wrong with it, a line for each fault, the first few.
-    pub fn check(&self, value: &serde_json::Value) -> Result<(), String> {
+    /// The value does not fit.
+    pub fn check(&self, value: &serde_json::Value) -> Result<(), SchemaMismatch> {
         check::check_value(&self.nodes, self.tracks, value)
     }
 

@@ -7,22 +7,28 @@ use crate::node::Pattern;
 /// Most memory that one expression may take, in bytes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
+/// A regular expression that is broken, can only be matched by trying (look-around, back references), or has scripts of
+/// Unicode.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`{words}` is not a regular expression that can be used here: it is broken, too large, or has look-around, back \
+     references or `\\p{{…}}` with more than a general category"
+)]
+pub(crate) struct SchemaPatternError {
+    words: String,
+}
+
 /// Parses a regular expression of ECMA-262.
-///
-/// # Errors
-/// It is broken, can only be matched by trying (look-around, back references), or has scripts of Unicode.
-pub(crate) fn parse_pattern(words: &str) -> Result<Pattern, String> {
+pub(crate) fn parse_pattern(words: &str) -> Result<Pattern, SchemaPatternError> {
     let limits = meta::Config::new().nfa_size_limit(Some(MAX_REGEX_BYTES));
     let regex = meta::Builder::new()
         .configure(limits)
         .syntax(syntax::Config::new().dot_matches_new_line(false))
         .build(&translate_pattern(words));
+    let words = words.to_owned();
     match regex {
-        Ok(regex) => Ok(Pattern { words: words.to_owned(), regex }),
-        Err(_) => Err(format!(
-            "`{words}` is not a regular expression that can be used here: it is broken, too large, or has \
-             look-around, back references or `\\p{{…}}` with more than a general category"
-        )),
+        Ok(regex) => Ok(Pattern { words, regex }),
+        Err(_) => Err(SchemaPatternError { words }),
     }
 }
 

@@ -4,6 +4,15 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+/// A reference that leads to no part of the schema.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReferenceError {
+    #[error("`{0}` is in another document, and none is fetched; put it into `$defs`")]
+    OtherDocument(String),
+    #[error("`{0}` names an anchor that is not there")]
+    NoAnchor(String),
+}
+
 /// The parts of a document that have a name of their own.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
@@ -66,11 +75,11 @@ impl Names {
         self.anchors.insert((of, name.to_owned()), pointer.to_owned());
     }
 
-    /// The pointer that a reference in the part at `from` leads to.
+    /// Returns the pointer that a reference in the part at `from` leads to.
     ///
     /// # Errors
     /// It leads out of the document, or to no place in it.
-    pub(crate) fn resolve(&self, reference: &str, from: &str) -> Result<String, String> {
+    pub(crate) fn resolve(&self, reference: &str, from: &str) -> Result<String, ReferenceError> {
         let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let holds = |pointer: &str| {
             from.strip_prefix(pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -83,17 +92,14 @@ impl Names {
         } else {
             let wanted = join_address(base, address);
             let found = self.resources.iter().find(|(_, known)| *known == wanted);
-            found.map(|(pointer, _)| pointer.as_str()).ok_or_else(|| {
-                format!(
-                    "`{reference}` is in another document, and none is fetched; put it into `$defs`"
-                )
-            })?
+            let pointer = found.map(|(pointer, _)| pointer.as_str());
+            pointer.ok_or_else(|| ReferenceError::OtherDocument(reference.to_owned()))?
         };
         if fragment.is_empty() || fragment.starts_with('/') {
             return Ok(format!("{resource}{}", decode_fragment(fragment)));
         }
         let anchor = self.anchors.get(&(resource.to_owned(), fragment.to_owned()));
-        anchor.cloned().ok_or_else(|| format!("`{reference}` names an anchor that is not there"))
+        anchor.cloned().ok_or_else(|| ReferenceError::NoAnchor(reference.to_owned()))
     }
 }
 

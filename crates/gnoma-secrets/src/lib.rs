@@ -16,6 +16,8 @@ mod scanner;
 mod stream;
 
 pub use context::{address_credentials, basic_password};
-pub use rules::{DEFAULT_REACH, MAX_REACH, RuleError, SecretRule};
+pub use rules::{
+    DEFAULT_REACH, MAX_REACH, RuleError, RuleFieldError, RulePatternError, SecretRule,
+};
 pub use scanner::{Finding, MIN_KNOWN_BYTES, Scanner, ScannerOptions};
 pub use stream::StreamScanner;

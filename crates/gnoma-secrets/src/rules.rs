@@ -31,6 +31,7 @@
 //!
 //! What a rule cannot say (structure over several lines, encodings) is code in `context` and `decode`.
 
+use regex_automata::meta::BuildError;
 use serde::Deserialize;
 
 pub(crate) mod builtin;
@@ -122,16 +123,46 @@ pub enum RuleError {
         /// Id of the rule.
         rule: String,
         /// The problem with the pattern.
-        reason: String,
+        reason: RulePatternError,
     },
-    /// Two rules share an id, or a field has a value that means nothing.
+    /// A field has a value that means nothing.
     #[error("the secret rule `{rule}` is not valid: {reason}")]
     Rule {
         /// Id of the rule.
         rule: String,
         /// The problem with the rule.
-        reason: String,
+        reason: RuleFieldError,
     },
+}
+
+/// The reason why the pattern of a rule cannot be compiled.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", describe_build_error(.0))]
+pub struct RulePatternError(pub(crate) Box<BuildError>);
+
+fn describe_build_error(error: &BuildError) -> String {
+    match (error.syntax_error(), error.size_limit()) {
+        (Some(syntax), _) => syntax.to_string(),
+        (None, Some(limit)) => format!("it needs more than {limit} bytes; count less or split it"),
+        (None, None) => error.to_string(),
+    }
+}
+
+/// The reason why a field of a rule has no meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleFieldError {
+    /// The rule has no id.
+    #[error("it has no id; give it a kebab-case name")]
+    NoId,
+    /// The distance to other words is larger than [`MAX_REACH`], in bytes.
+    #[error("`reach` is {0}, the maximum is {MAX_REACH}")]
+    Reach(usize),
+    /// A keyword, or a word that must be near, is empty.
+    #[error("`keywords` and `near` must not hold empty words")]
+    EmptyWord,
+    /// Matches begin with a keyword, and there is none.
+    #[error("`at_keyword` needs `keywords`")]
+    NoKeywords,
 }
 
 impl RuleError {

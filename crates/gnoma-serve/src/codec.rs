@@ -1,13 +1,13 @@
 //! Messages to and from lines. Pure; what cannot be read gives the one error that its sender is told.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, str::Utf8Error};
 
 use gnoma_core::{
     Event,
     lines::{Line, MAX_LINE_BYTES},
     protocol::{
         ClientMessage, Envelope, Greeting, Hello, Position, Recent, RequestError, RequestErrorKind,
-        RequestId, ServerMessage, VERSION, common_version,
+        RequestId, ServerMessage, SessionView, VERSION, common_version,
     },
 };
 use serde::{
@@ -28,13 +28,24 @@ pub struct UnreadableRequest {
     pub error: RequestError,
 }
 
+/// A line that is not the message that was expected.
+#[derive(Debug, thiserror::Error)]
+enum DecodeError {
+    #[error(transparent)]
+    Utf8(#[from] Utf8Error),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
 /// Reads a client's first line.
 ///
 /// # Errors
 /// It is none, or the client speaks a version that is more than one apart.
 pub fn parse_hello(line: &Line) -> Result<(Hello, u32), RequestError> {
-    let hello: Hello = parse_json(line_bytes(line)?).map_err(|why| {
-        malformed_error(format!("the first line must say which version the client speaks: {why}"))
+    let hello: Hello = parse_json(line_bytes(line)?).map_err(|error| {
+        malformed_error(&format!(
+            "the first line must say which version the client speaks: {error}"
+        ))
     })?;
     match common_version(VERSION, hello.version) {
         Some(version) => Ok((hello, version)),
@@ -64,17 +75,15 @@ pub fn parse_request(line: &Line) -> Result<ClientMessage, UnreadableRequest> {
         request: RequestName,
     }
     let bytes = line_bytes(line).map_err(|error| UnreadableRequest { id: RequestId(0), error })?;
-    let why = match decode_utf8(bytes)
-        .and_then(|text| ClientMessage::from_json(text).map_err(|error| error.to_string()))
-    {
+    let unreadable = match decode_utf8(bytes).and_then(|text| Ok(ClientMessage::from_json(text)?)) {
         Ok(message) => return Ok(message),
-        Err(why) => why,
+        Err(error) => error,
     };
     Err(match parse_json::<Known>(bytes) {
-        Err(_) => UnreadableRequest { id: RequestId(0), error: malformed_error(why) },
+        Err(_) => UnreadableRequest { id: RequestId(0), error: malformed_error(&unreadable) },
         Ok(Known { id, request: RequestName(name) }) => {
             let name: String = name.chars().take(MAX_SHOWN_CHARS).collect();
-            let cause = format!("the request `{name}` cannot be read: {why}");
+            let cause = format!("the request `{name}` cannot be read: {unreadable}");
             let error = RequestError::new(RequestErrorKind::Unknown, cause)
                 .with_remedy("The server may be older or newer than the client.");
             UnreadableRequest { id, error }
@@ -124,7 +133,7 @@ impl<'de> Visitor<'de> for NameVisitor {
 /// # Errors
 /// It is none.
 pub fn parse_greeting(line: &Line) -> Result<Greeting, RequestError> {
-    parse_json(line_bytes(line)?).map_err(malformed_error)
+    parse_json(line_bytes(line)?).map_err(|error: DecodeError| malformed_error(&error))
 }
 
 /// Reads a message of the server. What only a newer version knows is left out of it, so that the rest is
@@ -135,15 +144,14 @@ pub fn parse_greeting(line: &Line) -> Result<Greeting, RequestError> {
 /// It is none.
 pub fn parse_message(line: &Line) -> Result<Option<ServerMessage>, RequestError> {
     let bytes = line_bytes(line)?;
-    let known = decode_utf8(bytes)
-        .and_then(|text| ServerMessage::from_json(text).map_err(|error| error.to_string()));
-    known
-        .map(Some)
-        .or_else(|why| parse_newer_message(bytes).map_err(|_: String| malformed_error(why)))
+    match decode_utf8(bytes).and_then(|text| Ok(ServerMessage::from_json(text)?)) {
+        Ok(message) => Ok(Some(message)),
+        Err(error) => parse_newer_message(bytes).map_err(|_| malformed_error(&error)),
+    }
 }
 
 /// A message as a newer server may send it.
-fn parse_newer_message(bytes: &[u8]) -> Result<Option<ServerMessage>, String> {
+fn parse_newer_message(bytes: &[u8]) -> Result<Option<ServerMessage>, DecodeError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "snake_case")]
     enum Newer<'a> {
@@ -169,19 +177,7 @@ fn parse_newer_message(bytes: &[u8]) -> Result<Option<ServerMessage>, String> {
             let envelope = Envelope { session, epoch, parent, seq, at_ms, event };
             Some(ServerMessage::Event(envelope.into()))
         }
-        Newer::Snapshot(mut view) => {
-            let recent =
-                view.get("recent").and_then(|all| parse_text::<Vec<&RawValue>>(all.get()).ok());
-            let known: Option<Box<RawValue>> = recent.and_then(|mut recent| {
-                recent.retain(|event| parse_text::<Recent>(event.get()).is_ok());
-                serde_json::value::to_raw_value(&recent).ok()
-            });
-            if let Some(known) = &known {
-                view.insert("recent".to_owned(), known);
-            }
-            let view = serde_json::to_string(&view).map_err(|error| error.to_string())?;
-            Some(ServerMessage::Snapshot(parse_text(&view)?))
-        }
+        Newer::Snapshot(view) => Some(ServerMessage::Snapshot(parse_newer_snapshot(view)?)),
         Newer::Reply { id } => {
             let cause = "the server's answer comes from a newer version and cannot be read";
             let result = Err(RequestError::new(RequestErrorKind::Unknown, cause)
@@ -190,6 +186,23 @@ fn parse_newer_message(bytes: &[u8]) -> Result<Option<ServerMessage>, String> {
         }
         Newer::Process(IgnoredAny) => None,
     })
+}
+
+/// Reads a snapshot without the events in it that only a newer version knows.
+fn parse_newer_snapshot(
+    view: BTreeMap<String, &RawValue>,
+) -> Result<Box<SessionView>, DecodeError> {
+    // A binding of its own: its values may live as short as those that are put in below.
+    let mut view = view;
+    let recent = view.get("recent").and_then(|all| parse_text::<Vec<&RawValue>>(all.get()).ok());
+    let known: Option<Box<RawValue>> = recent.and_then(|mut recent| {
+        recent.retain(|event| parse_text::<Recent>(event.get()).is_ok());
+        serde_json::value::to_raw_value(&recent).ok()
+    });
+    if let Some(known) = &known {
+        view.insert("recent".to_owned(), known);
+    }
+    parse_text(&serde_json::to_string(&view)?)
 }
 
 /// Adds a message as a line. Nothing in the protocol fails to encode; if something did, it is left
@@ -261,35 +274,35 @@ fn replace_oversized(message: ServerMessage, bytes: usize) -> ServerMessage {
 fn line_bytes(line: &Line) -> Result<&[u8], RequestError> {
     match line {
         Line::Whole(bytes) => Ok(bytes),
-        Line::TooLong => Err(malformed_error(format!(
+        Line::TooLong => Err(malformed_error(&format!(
             "the line is longer than {} MB and was not read",
             MAX_LINE_BYTES >> 20
         ))),
     }
 }
 
-fn parse_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
+fn parse_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
     parse_text(decode_utf8(bytes)?)
 }
 
-fn decode_utf8(bytes: &[u8]) -> Result<&str, String> {
-    std::str::from_utf8(bytes).map_err(|error| error.to_string())
+fn decode_utf8(bytes: &[u8]) -> Result<&str, DecodeError> {
+    Ok(std::str::from_utf8(bytes)?)
 }
 
 /// All that is stored or sent is read from text, never from bytes or a tree as well: each way would be another
 /// copy of the code for every type.
-fn parse_text<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
-    gnoma_core::json::from_str(text).map_err(|error| error.to_string())
+fn parse_text<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, DecodeError> {
+    Ok(gnoma_core::json::from_str(text)?)
 }
 
-fn malformed_error(why: impl Into<String>) -> RequestError {
-    RequestError::new(RequestErrorKind::Malformed, why)
+fn malformed_error(cause: &dyn fmt::Display) -> RequestError {
+    RequestError::new(RequestErrorKind::Malformed, cause.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use gnoma_core::{
-        protocol::{Reply, Request, SessionView},
+        protocol::{Reply, Request},
         store::SessionId,
     };
     use proptest::prelude::*;

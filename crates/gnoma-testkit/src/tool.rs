@@ -10,7 +10,7 @@ use std::{
 
 use gnoma_core::{
     RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
-    tool::{Access, BoxFuture, Tier, ToolKind, TouchedResource},
+    tool::{Access, BoxFuture, PreviewError, Tier, ToolKind, TouchedResource},
 };
 
 use crate::lock_ignoring_poison;
@@ -159,7 +159,7 @@ impl Tool for FakeTool {
         })
     }
 
-    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, String> {
+    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, PreviewError> {
         Ok(self.preview.clone())
     }
 }

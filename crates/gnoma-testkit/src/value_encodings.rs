@@ -148,9 +148,25 @@ fn styled_variants(value: &str) -> Vec<(String, String)> {
 /// The value as many tools write it, by the name of the way.
 #[must_use]
 pub fn encoded_variants(value: &str) -> Vec<(String, String)> {
-    let base64 = |text: &str| BASE64_STANDARD.encode(text);
-    let hex = |text: &str| join_bytes(text, "", |b| format!("{b:02x}"));
-    let mut all: Vec<(String, String)> = vec![
+    [
+        byte_variants(value),
+        chained_variants(value),
+        styled_variants(value),
+        base85_variants(value),
+        folded_variants(value),
+        base64_variants(value),
+        dump_variants(value),
+    ]
+    .concat()
+}
+
+fn hex_digits(text: &str) -> String {
+    join_bytes(text, "", |b| format!("{b:02x}"))
+}
+
+/// The value with each of its bytes written another way, in order or reversed.
+fn byte_variants(value: &str) -> Vec<(String, String)> {
+    vec![
         ("itself".into(), value.into()),
         ("in other case".into(), value.to_uppercase()),
         ("rev".into(), reverse_text(value)),
@@ -159,11 +175,11 @@ pub fn encoded_variants(value: &str) -> Vec<(String, String)> {
         ("grep -o .".into(), join_bytes(value, "\n", |b| char::from(b).to_string())),
         ("grep -no .".into(), join_bytes(value, "\n", |b| format!("1:{}", char::from(b)))),
         ("a JSON list".into(), join_bytes(value, ", ", |b| format!("\"{}\"", char::from(b)))),
-        ("xxd -p".into(), hex(value)),
-        ("upper hex".into(), hex(value).to_uppercase()),
+        ("xxd -p".into(), hex_digits(value)),
+        ("upper hex".into(), hex_digits(value).to_uppercase()),
         ("hex with colons".into(), join_bytes(value, ":", |b| format!("{b:02x}"))),
-        ("xxd -p | rev".into(), reverse_text(&hex(value))),
-        ("rev | xxd -p".into(), hex(&reverse_text(value))),
+        ("xxd -p | rev".into(), reverse_text(&hex_digits(value))),
+        ("rev | xxd -p".into(), hex_digits(&reverse_text(value))),
         ("xxd -i".into(), join_bytes(value, ", ", |b| format!("0x{b:02x}"))),
         ("\\x".into(), join_bytes(value, "", |b| format!("\\x{b:02x}"))),
         ("\\u".into(), join_bytes(value, "", |b| format!("\\u{b:04x}"))),
@@ -188,6 +204,13 @@ pub fn encoded_variants(value: &str) -> Vec<(String, String)> {
             "basenc --base2lsbf".into(),
             join_bytes(value, "", |b| format!("{:08b}", b.reverse_bits())),
         ),
+    ]
+}
+
+/// The value in the encodings of base 32 and 64 and in UTF-16, and one encoding within another.
+fn chained_variants(value: &str) -> Vec<(String, String)> {
+    let base64 = |text: &str| BASE64_STANDARD.encode(text);
+    vec![
         ("base64 | rot13".into(), encode_rot13(&base64(value))),
         ("base32".into(), encode_base32(value, BASE32)),
         ("base32 | rev".into(), reverse_text(&encode_base32(value, BASE32))),
@@ -198,13 +221,17 @@ pub fn encoded_variants(value: &str) -> Vec<(String, String)> {
         ("base64 | rev".into(), reverse_text(&base64(value))),
         ("rev | base64".into(), base64(&reverse_text(value))),
         ("base64 | base64".into(), base64(&base64(value))),
-        ("xxd -p | base64".into(), base64(&hex(value))),
+        ("xxd -p | base64".into(), base64(&hex_digits(value))),
         (
             "UTF-16, base64".into(),
             base64(&value.chars().flat_map(|c| [c, '\0']).collect::<String>()),
         ),
-    ];
-    all.extend(styled_variants(value));
+    ]
+}
+
+/// The value behind other bytes, as `uuencode` and the encodings of base 85 write it.
+fn base85_variants(value: &str) -> Vec<(String, String)> {
+    let mut all = Vec::new();
     for before in 0..4 {
         let whole = format!("{}{value} and more", "x".repeat(before));
         all.push((format!("uuencode at {before}"), uuencode_text(&whole)));
@@ -213,6 +240,12 @@ pub fn encoded_variants(value: &str) -> Vec<(String, String)> {
             all.push((format!("{name} at {before}"), encode_base85(&whole, alphabet)));
         }
     }
+    all
+}
+
+/// The value in short lines, as they are and with what tools put before lines.
+fn folded_variants(value: &str) -> Vec<(String, String)> {
+    let mut all = Vec::new();
     for width in [1, 2, 3, 4, 7, 10, 16] {
         let lines = fold_lines(value, width);
         all.push((format!("fold -w {width}"), lines.join("\n")));
@@ -225,8 +258,14 @@ pub fn encoded_variants(value: &str) -> Vec<(String, String)> {
         let marked: Vec<_> = lines.iter().map(|line| format!("+{line}")).collect();
         all.push((format!("fold -w {width}, git diff"), marked.join("\n")));
     }
+    all
+}
+
+/// The value between other bytes in base 64.
+fn base64_variants(value: &str) -> Vec<(String, String)> {
+    let mut all = Vec::new();
     for before in 0..3 {
-        let encoded = base64(&format!("{}{value} and more", "x".repeat(before)));
+        let encoded = BASE64_STANDARD.encode(format!("{}{value} and more", "x".repeat(before)));
         all.push((format!("base64 at {before}"), encoded.clone()));
         all.push((
             format!("base64 at {before}, for URLs"),
@@ -236,6 +275,12 @@ pub fn encoded_variants(value: &str) -> Vec<(String, String)> {
             fold_lines(&encoded, 20).iter().map(|line| format!("+{line}")).collect();
         all.push((format!("base64 at {before}, wrapped, in a diff"), marked.join("\n")));
     }
+    all
+}
+
+/// The value behind other bytes, as tools dump it.
+fn dump_variants(value: &str) -> Vec<(String, String)> {
+    let mut all = Vec::new();
     for before in 0..16 {
         all.push((format!("xxd at {before}"), hex_dump(value, before, hex_pairs, true)));
         all.push((format!("od -x at {before}"), hex_dump(value, before, little_words, false)));

@@ -8,23 +8,40 @@ use gnoma_core::{
 };
 use serde::de::DeserializeOwned;
 
-/// Arguments as `T`, or the failure to give back to the model. They are read as the guard has read them: by name,
-/// and nothing in them is spelt anew.
+/// Parses the arguments of a call, or returns the failure for the model. They are read as the guard has read them: by
+/// name, and nothing in them is spelt anew.
 pub(crate) fn read_arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ToolOutcome> {
-    parse_arguments(call).map_err(ToolOutcome::failure_text)
+    parse_arguments(call).map_err(|error| ToolOutcome::failure_text(error.to_string()))
 }
 
-/// The same with the words of the failure.
-pub(crate) fn parse_arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, String> {
-    let named = if call.arguments.get().starts_with('{') {
-        call.arguments.read().map_err(|error| error.to_string())
+/// Parses the arguments of a call. They are read as the guard has read them.
+pub(crate) fn parse_arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ArgumentsError> {
+    let fault = if call.arguments.get().starts_with('{') {
+        match call.arguments.read() {
+            Ok(arguments) => return Ok(arguments),
+            Err(error) => ArgumentsFault::Form(error),
+        }
     } else {
-        Err("they are not a JSON object".to_owned())
+        ArgumentsFault::NotAnObject
     };
-    named.map_err(|why| {
-        let name = &call.name;
-        format!("the arguments do not fit `{name}`: {why}; nothing was done")
-    })
+    Err(ArgumentsError { tool: call.name.clone(), fault })
+}
+
+/// The reason why a tool cannot read the arguments of a call.
+#[derive(Debug, thiserror::Error)]
+#[error("the arguments do not fit `{tool}`: {fault}; nothing was done")]
+pub(crate) struct ArgumentsError {
+    tool: String,
+    #[source]
+    fault: ArgumentsFault,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ArgumentsFault {
+    #[error("they are not a JSON object")]
+    NotAnObject,
+    #[error(transparent)]
+    Form(serde_json::Error),
 }
 
 /// A spec from literals. `parameters` must be JSON; a test walks all built-in tools.

@@ -45,7 +45,7 @@ impl Tool for AskTool {
         Box::pin(async move {
             let question = match args::read_arguments::<AskArguments>(&call).map(parse_question) {
                 Ok(Ok(question)) => question,
-                Ok(Err(why)) => return ToolOutcome::failure_text(why),
+                Ok(Err(error)) => return ToolOutcome::failure_text(error.to_string()),
                 Err(outcome) => return outcome,
             };
             tokio::select! {
@@ -70,20 +70,28 @@ fn ask_spec() -> ToolSpec {
     ToolSpec { kind: ToolKind::AsksPerson, ..spec }
 }
 
-/// The question of a call.
-///
-/// # Errors
-/// What is wrong with it, for the model.
-fn parse_question(AskArguments { question, choices }: AskArguments) -> Result<Question, String> {
+/// The reason why a question is not asked, for the model.
+#[derive(Debug, thiserror::Error)]
+enum QuestionError {
+    #[error("`question` must have 1 to {MAX_QUESTION_BYTES} bytes")]
+    Length,
+    #[error(
+        "`choices` must be at most {MAX_CHOICES} answers of 1 to {MAX_CHOICE_BYTES} bytes each"
+    )]
+    Choices,
+}
+
+/// Makes the question of a call.
+fn parse_question(
+    AskArguments { question, choices }: AskArguments,
+) -> Result<Question, QuestionError> {
     let text = question.trim();
     if text.is_empty() || text.len() > MAX_QUESTION_BYTES {
-        return Err(format!("`question` must have 1 to {MAX_QUESTION_BYTES} bytes"));
+        return Err(QuestionError::Length);
     }
     let is_fit = |choice: &String| (1..=MAX_CHOICE_BYTES).contains(&choice.trim().len());
     if choices.len() > MAX_CHOICES || !choices.iter().all(is_fit) {
-        return Err(format!(
-            "`choices` must be at most {MAX_CHOICES} answers of 1 to {MAX_CHOICE_BYTES} bytes each"
-        ));
+        return Err(QuestionError::Choices);
     }
     let line = |choice: String| choice.split_whitespace().collect::<Vec<_>>().join(" ");
     let inquiry = Inquiry { choices: choices.into_iter().map(line).collect() };
@@ -109,7 +117,7 @@ fn answer_outcome(answer: PermissionAnswer) -> ToolOutcome {
 mod tests {
     use super::*;
 
-    fn asked(question: &str, choices: &[&str]) -> Result<Question, String> {
+    fn asked(question: &str, choices: &[&str]) -> Result<Question, QuestionError> {
         let choices = choices.iter().map(|&choice| choice.to_owned()).collect();
         super::parse_question(AskArguments { question: question.to_owned(), choices })
     }

@@ -21,6 +21,8 @@ mod trials;
 #[cfg(not(target_os = "linux"))]
 #[path = "trials_elsewhere.rs"]
 mod trials;
+#[cfg(target_os = "linux")]
+mod trials_error;
 
 use std::sync::Arc;
 
@@ -35,7 +37,7 @@ pub use plan::plan_tool;
 pub use read_result::read_result;
 pub use repository::{NoRepositoryFinder, RepositoryFinder, WorkspaceRepository};
 pub use scratch_place::ScratchPlace;
-pub use trials::Trials;
+pub use trials::{Trials, TrialsError};
 
 /// Reads and writes whole texts for another program's agent; the caller judges and shows the calls.
 #[must_use]

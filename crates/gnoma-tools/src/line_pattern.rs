@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use memchr::{memchr, memrchr};
-use regex_automata::{Input, meta::Regex};
+use regex_automata::{
+    Input,
+    meta::{BuildError, Regex},
+};
 use regex_syntax::{
     Error, ParserBuilder,
     hir::{
@@ -31,15 +34,15 @@ impl LinePattern {
     /// Compiles `pattern` into at most `max_bytes`.
     ///
     /// # Errors
-    /// What is wrong with the pattern and what to write instead, for the model.
-    pub(crate) fn compile(pattern: &str, max_bytes: usize) -> Result<Self, String> {
+    /// The pattern cannot be read, is too large, or needs a line end.
+    pub(crate) fn compile(pattern: &str, max_bytes: usize) -> Result<Self, LinePatternError> {
         Self::try_compile(pattern, max_bytes)
-            .map_err(|why| format!("`{pattern}` is not a valid regular expression: {why}"))
+            .map_err(|fault| LinePatternError { pattern: pattern.to_owned(), fault })
     }
 
-    fn try_compile(pattern: &str, max_bytes: usize) -> Result<Self, String> {
+    fn try_compile(pattern: &str, max_bytes: usize) -> Result<Self, LinePatternFault> {
         let hir = ParserBuilder::new().utf8(false).crlf(true).build().parse(pattern);
-        let hir = hir.map_err(|error| format!("{error}\n{}", describe_remedy(&error)))?;
+        let hir = hir.map_err(|error| LinePatternFault::Syntax(Box::new(error)))?;
         let hir = within_line(hir, Hir::look)?;
         let line = compile_hir(&hir, max_bytes)?;
         let candidate = if let Some(texts) = required_texts(&hir) {
@@ -81,15 +84,36 @@ impl LinePattern {
     }
 }
 
-fn compile_hir(hir: &Hir, max_bytes: usize) -> Result<Regex, String> {
+/// The reason why a pattern cannot be used and what to write instead, for the model.
+#[derive(Debug, thiserror::Error)]
+#[error("`{pattern}` is not a valid regular expression: {fault}")]
+pub(crate) struct LinePatternError {
+    pattern: String,
+    #[source]
+    fault: LinePatternFault,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum LinePatternFault {
+    #[error("{0}\n{remedy}", remedy = describe_remedy(.0))]
+    Syntax(#[source] Box<Error>),
+    #[error("compiled regex exceeds size limit of {0}\n{ESCAPE}")]
+    TooLarge(usize),
+    #[error("{0}\n{ESCAPE}")]
+    Build(#[source] Box<BuildError>),
+    /// The pattern needs a line end, for which nothing else can stand.
+    #[error("the literal {:?} is not allowed in a regex\n{ESCAPE}", .0.to_string())]
+    LineEnd(char),
+}
+
+fn compile_hir(hir: &Hir, max_bytes: usize) -> Result<Regex, LinePatternFault> {
     let config = Regex::config()
         .utf8_empty(false)
         .nfa_size_limit(Some(max_bytes))
         .hybrid_cache_capacity(MAX_STATES_BYTES);
     Regex::builder().configure(config).build_from_hir(hir).map_err(|error| {
-        let too_large = |limit| format!("compiled regex exceeds size limit of {limit}");
-        let why = error.size_limit().map_or_else(|| error.to_string(), too_large);
-        format!("{why}\n{ESCAPE}")
+        let limit = error.size_limit();
+        limit.map_or_else(|| LinePatternFault::Build(Box::new(error)), LinePatternFault::TooLarge)
     })
 }
 
@@ -115,15 +139,15 @@ fn without_line_end(line: &[u8]) -> &[u8] {
 ///
 /// # Errors
 /// A line end that nothing else can stand for.
-fn within_line(hir: Hir, look: fn(Look) -> Hir) -> Result<Hir, String> {
-    let all = |parts: Vec<Hir>| -> Result<Vec<Hir>, String> {
+fn within_line(hir: Hir, look: fn(Look) -> Hir) -> Result<Hir, LinePatternFault> {
+    let all = |parts: Vec<Hir>| -> Result<Vec<Hir>, LinePatternFault> {
         parts.into_iter().map(|part| within_line(part, look)).collect()
     };
     Ok(match hir.into_kind() {
         HirKind::Empty => Hir::empty(),
         HirKind::Look(assertion) => look(assertion),
         HirKind::Literal(literal) => match literal.0.iter().find(|byte| b"\r\n".contains(byte)) {
-            Some(byte) => return Err(literal_error(*byte)),
+            Some(byte) => return Err(LinePatternFault::LineEnd(char::from(*byte))),
             None => Hir::literal(literal.0),
         },
         HirKind::Class(class) => Hir::class(without_line_ends(class)?),
@@ -137,7 +161,7 @@ fn within_line(hir: Hir, look: fn(Look) -> Hir) -> Result<Hir, String> {
     })
 }
 
-fn without_line_ends(mut class: Class) -> Result<Class, String> {
+fn without_line_ends(mut class: Class) -> Result<Class, LinePatternFault> {
     let was_empty = class.is_empty();
     match &mut class {
         Class::Unicode(set) => {
@@ -149,13 +173,7 @@ fn without_line_ends(mut class: Class) -> Result<Class, String> {
             set.difference(&ClassBytes::new(ends));
         }
     }
-    if class.is_empty() && !was_empty { Err(literal_error(b'\n')) } else { Ok(class) }
-}
-
-/// Says that a pattern has a line end of which nothing else is left.
-fn literal_error(line_end: u8) -> String {
-    let literal = char::from(line_end).to_string();
-    format!("the literal {literal:?} is not allowed in a regex\n{ESCAPE}")
+    if class.is_empty() && !was_empty { Err(LinePatternFault::LineEnd('\n')) } else { Ok(class) }
 }
 
 /// Texts one of which is in every match of `hir`, if they are long enough to tell lines apart.
@@ -183,7 +201,7 @@ fn candidate_look(look: Look) -> Hir {
         Look::Start | Look::StartLF => Hir::look(Look::StartLF),
         Look::End | Look::EndLF => Hir::look(Look::EndCRLF),
         Look::StartCRLF | Look::EndCRLF => Hir::look(look),
-        // What is left is about words.
+        // The other assertions are about words.
         _ => Hir::empty(),
     }
 }
@@ -220,7 +238,7 @@ mod tests {
             (r"[\r\n]", r#"the literal "\n" is not allowed"#),
             (r"(?:\w{100}){100}", "exceeds size limit of 1048576"),
         ] {
-            let error = LinePattern::compile(pattern, MAX_BYTES).err().unwrap();
+            let error = LinePattern::compile(pattern, MAX_BYTES).err().unwrap().to_string();
             assert!(error.contains(why), "{error}");
         }
     }

@@ -29,7 +29,7 @@ impl Tool for Plan {
             match plan::parse_plan(&call.arguments) {
                 Ok(steps) if steps.is_empty() => ToolOutcome::success_text("the plan is empty"),
                 Ok(steps) => ToolOutcome::success_text(plan::to_text(&steps)),
-                Err(why) => ToolOutcome::failure_text(why),
+                Err(error) => ToolOutcome::failure_text(error.to_string()),
             }
         })
     }

@@ -98,7 +98,7 @@ async fn read_stored_result(
         None => place.read_slice(max).await,
         Some(pattern) => match LinePattern::compile(&pattern, MAX_PATTERN_BYTES) {
             Ok(pattern) => place.find_lines(&pattern, max).await,
-            Err(why) => return ToolOutcome::failure_text(why),
+            Err(error) => return ToolOutcome::failure_text(error.to_string()),
         },
     };
     match answer {

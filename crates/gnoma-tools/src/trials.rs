@@ -20,9 +20,11 @@ use gnoma_sandbox::{
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+pub use crate::trials_error::TrialsError;
 use crate::{
     ScratchPlace,
     build_output::{COMPILED, UNMISTAKABLE, folder_stamps, is_program},
+    trials_error::LayerStartError,
 };
 
 const CACHES_OF_CHECKERS: [&str; 5] = [
@@ -48,7 +50,7 @@ pub struct Trials {
     folders: Vec<PathBuf>,
     /// Folders of build output that are updated in the workspace, by name or path below it.
     updated: Vec<PathBuf>,
-    site: OnceLock<Result<Site, String>>,
+    site: OnceLock<Result<Site, Arc<TrialsError>>>,
     layers: Mutex<Layers>,
     /// The session's temporary files, once they are needed; `None` where no folder for them can be made.
     scratch: OnceLock<Option<Scratch>>,
@@ -154,30 +156,31 @@ impl Trials {
         self.updated.iter().any(is_named) && self.is_ignored(path)
     }
 
-    /// Returns the reason why commands cannot be tried in this workspace, for people. Finding out makes a layer and
-    /// runs a command in it, once.
+    /// Returns the reason why commands cannot be tried in this workspace. Finding out makes a layer and runs a
+    /// command in it, once.
     #[must_use]
-    pub fn unavailable_reason(&self) -> Option<&str> {
-        self.site().err()
+    pub fn unavailable_reason(&self) -> Option<&TrialsError> {
+        self.site().err().map(|error| &**error)
     }
 
     /// The layers' place. What killed processes were keeping is finished or undone when it is found.
-    pub(crate) fn site(&self) -> Result<&Site, &str> {
-        let site = self.site.get_or_init(|| {
-            let support = Support::detect();
-            if support.strength != Strength::Full {
-                return Err(support.strength.to_string());
-            }
-            let root = self.roots.first().ok_or("there is no workspace")?;
-            let walls = SessionSandbox::new(self.launcher.clone(), &support);
-            let site = match &self.memory {
-                None => Site::find_usable(root, &self.folders, &walls)?,
-                Some(memory) => Site::find_usable(root, &[memory.path()?.join(LAYERS)], &walls)?,
-            };
-            site.recover_layers().map_err(|error| error.to_string())?;
-            Ok(site)
-        });
-        site.as_ref().map_err(String::as_str)
+    pub(crate) fn site(&self) -> Result<&Site, &Arc<TrialsError>> {
+        self.site.get_or_init(|| self.find_site().map_err(Arc::new)).as_ref()
+    }
+
+    fn find_site(&self) -> Result<Site, TrialsError> {
+        let support = Support::detect();
+        if support.strength != Strength::Full {
+            return Err(TrialsError::Sandbox(support.strength));
+        }
+        let root = self.roots.first().ok_or(TrialsError::NoWorkspace)?;
+        let walls = SessionSandbox::new(self.launcher.clone(), &support);
+        let site = match &self.memory {
+            None => Site::find_usable(root, &self.folders, &walls)?,
+            Some(memory) => Site::find_usable(root, &[memory.path()?.join(LAYERS)], &walls)?,
+        };
+        site.recover_layers()?;
+        Ok(site)
     }
 
     /// Finishes or undoes what a killed process was keeping in any of the places, and says what could be
@@ -200,23 +203,23 @@ impl Trials {
 
     /// The layer over the workspace, ready for a command that begins now. Rebuilt folders in which
     /// somebody else has built meanwhile are seen as they are.
-    pub(crate) fn begin_layer(&self) -> Result<Layer, String> {
-        let site = self.site()?;
+    pub(crate) fn begin_layer(&self) -> Result<Layer, LayerStartError> {
+        let site = self.site().map_err(|error| LayerStartError::Unavailable(Arc::clone(error)))?;
         let known = self.lock_layers().workspace.take();
         let mut layer = match known {
             Some(layer) => layer,
-            None => site.create_layer(self.roots.clone()).map_err(|error| error.to_string())?,
+            None => site.create_layer(self.roots.clone())?,
         };
         let mut layers = self.lock_layers();
         let stale = layers.built.extract_if(|path, then| folder_stamps(path) != *then);
         for (path, _) in stale {
-            layer.discard_path(&path).map_err(|error| error.to_string())?;
+            layer.discard_path(&path)?;
         }
-        let free = layer.free_bytes().map_err(|error| error.to_string())?;
-        if free < MIN_FREE_BYTES {
-            return Err(format!("only {} MB are free for trial runs", free >> 20));
+        let free_bytes = layer.free_bytes()?;
+        if free_bytes < MIN_FREE_BYTES {
+            return Err(LayerStartError::LittleSpace { free_bytes });
         }
-        layer.record_start().map_err(|error| error.to_string())?;
+        layer.record_start()?;
         Ok(layer)
     }
 

@@ -7,6 +7,11 @@ use std::{
 
 use gnoma_sandbox::{MemoryFolder, Overlay};
 
+/// The reason why no command of a session can run on trial.
+#[derive(Debug, thiserror::Error)]
+#[error("only Linux has the layers that trials need")]
+pub struct TrialsError;
+
 /// Runs the commands of a session on trial, where that is possible.
 #[derive(Debug)]
 pub struct Trials;
@@ -81,10 +86,10 @@ impl Trials {
         None
     }
 
-    /// Returns the reason why commands cannot be tried in this workspace, for people.
+    /// Returns the reason why commands cannot be tried in this workspace.
     #[must_use]
-    pub fn unavailable_reason(&self) -> Option<&str> {
-        Some("only Linux has the layers that trials need")
+    pub fn unavailable_reason(&self) -> Option<&TrialsError> {
+        Some(&TrialsError)
     }
 
     /// Returns nothing to report, since changes are never left half saved.

@@ -91,11 +91,10 @@ pub(crate) fn describe_request_error(error: &RequestError) -> String {
     }
 }
 
-/// The text of a reply; empty for one that has none.
-pub(crate) fn text_of(result: Result<Reply, RequestError>) -> Result<String, String> {
-    match result {
-        Ok(Reply::Text(text)) => Ok(text),
-        Ok(_) => Ok(String::new()),
-        Err(error) => Err(describe_request_error(&error)),
-    }
+/// Returns the text of a reply; empty for one that has none.
+pub(crate) fn text_of(result: Result<Reply, RequestError>) -> Result<String, RequestError> {
+    result.map(|reply| match reply {
+        Reply::Text(text) => text,
+        _ => String::new(),
+    })
 }

@@ -49,8 +49,9 @@ mod vim;
 mod why;
 
 pub(crate) use self::{
-    model::fill_model_list as models_listed, slash::SlashCommandSpec,
-    task::run_listed_task as choose_task,
+    model::fill_model_list as models_listed,
+    slash::SlashCommandSpec,
+    task::{complete_task, run_listed_task as choose_task},
 };
 use gnoma_core::protocol::{Reply, Request, Switch};
 
@@ -378,6 +379,9 @@ pub(crate) fn show_reply(state: &mut State, sought: LookUpTarget, reply: Reply, 
         }
         (LookUpTarget::Removable, Reply::Choices(names)) => login::show_removable(state, names),
         (LookUpTarget::Tasks, Reply::Choices(tasks)) => task::offer_tasks(state, tasks),
+        (LookUpTarget::TaskWords, Reply::Choices(words)) => {
+            task::offer_words(state, words, argument);
+        }
         (LookUpTarget::TaskDraft, Reply::Text(diff)) => task::show_draft(state, &diff, argument),
         (LookUpTarget::Profiles, Reply::Choices(names)) => {
             profile::offer_profiles(state, names, argument);

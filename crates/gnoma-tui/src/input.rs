@@ -80,8 +80,10 @@ pub enum Input {
     },
     /// The external editor is closed; `None` when it could not be used.
     Edited(Option<String>),
-    /// The person's script for the line at the bottom has ended: what it printed, or how it failed.
-    StatusLine(Result<String, String>),
+    /// The person's script for the line at the bottom has printed this.
+    StatusLine(String),
+    /// The person's script for the line at the bottom has failed; the reason in a few words.
+    StatusScriptFailed(String),
     /// What the line at the bottom shows has changed with the settings.
     StatusSources {
         /// A script of the person's writes it.

@@ -1,9 +1,13 @@
 //! Themes of the person's own: a built-in theme with other colours, whose contrast is checked. Pure: the texts of the
 //! files come in.
 
+use std::{io, sync::Arc};
+
 use toml::{Table, Value};
 
-use crate::theme::{Depth, ROLES, Shade, Theme, ThemeError, ThemeFile, theme_data, theme_names};
+use crate::theme::{
+    Depth, ROLES, Shade, Theme, ThemeError, ThemeFile, ThemeFileError, theme_data, theme_names,
+};
 
 /// The theme that another one changes, unless it names one.
 const USUAL_BASE: &str = "gnoma";
@@ -15,16 +19,16 @@ const LEAST_FAINT_CONTRAST: f32 = 3.0;
 const STEP_PERCENT: usize = 5;
 
 /// The built-in themes and those of the person.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct ThemeSet {
     own: Vec<OwnTheme>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 struct OwnTheme {
     name: String,
     /// The colours, or why there are none.
-    file: Result<ThemeFile, String>,
+    file: Result<ThemeFile, ThemeFileError>,
     /// Roles that are hard to read, a sentence each.
     faults: Vec<String>,
 }
@@ -32,11 +36,12 @@ struct OwnTheme {
 impl ThemeSet {
     /// Reads the person's themes: names, and the texts of their files or why there are none.
     #[must_use]
-    pub fn from_files(files: impl IntoIterator<Item = (String, Result<String, String>)>) -> Self {
+    pub fn from_files(files: impl IntoIterator<Item = (String, io::Result<String>)>) -> Self {
         let own = files.into_iter().map(|(name, text)| {
-            let file = match theme_data(&name) {
-                Some(_) => Err("a built-in theme has this name; rename the file".to_owned()),
-                None => text.and_then(|text| parse_theme(&text)),
+            let file = match (theme_data(&name), text) {
+                (Some(_), _) => Err(ThemeFileError::BuiltInName),
+                (None, Ok(text)) => parse_theme(&text),
+                (None, Err(error)) => Err(ThemeFileError::Read(Arc::new(error))),
             };
             let faults = file.as_ref().map(find_faults).unwrap_or_default();
             OwnTheme { name, file, faults }
@@ -67,7 +72,8 @@ impl ThemeSet {
         let Some(theme) = self.own.iter().find(|theme| theme.name == name) else {
             return Vec::new();
         };
-        let faults = theme.file.as_ref().err().into_iter().chain(&theme.faults);
+        let refusal = theme.file.as_ref().err().map(ToString::to_string);
+        let faults = refusal.iter().chain(&theme.faults);
         faults.map(|fault| format!("theme `{name}`: {fault}")).collect()
     }
 
@@ -87,18 +93,15 @@ impl ThemeSet {
 }
 
 /// Reads a theme file: `base` names a built-in theme, and `[dark]` and `[light]` have the colours that differ.
-fn parse_theme(text: &str) -> Result<ThemeFile, String> {
-    let mut own: Table = toml::from_str(text).map_err(|error| describe_error(&error))?;
+fn parse_theme(text: &str) -> Result<ThemeFile, ThemeFileError> {
+    let mut own: Table = toml::from_str(text).map_err(ThemeFileError::Toml)?;
     let base = match own.remove("base") {
         None => USUAL_BASE.to_owned(),
         Some(Value::String(name)) => name,
-        Some(_) => return Err("`base` is not a text; write the name of a theme".to_owned()),
+        Some(_) => return Err(ThemeFileError::BaseIsNoText),
     };
-    let data = theme_data(&base).ok_or_else(|| {
-        let known: Vec<&str> = theme_names().collect();
-        format!("`base` is `{base}`, which is no built-in theme; write one of {}", known.join(", "))
-    })?;
-    let mut all: Table = toml::from_str(data).map_err(|error| describe_error(&error))?;
+    let data = theme_data(&base).ok_or(ThemeFileError::UnknownBase { base })?;
+    let mut all: Table = toml::from_str(data).map_err(ThemeFileError::Toml)?;
     // A base without colours of its own for a light background has those for a dark one there.
     if own.contains_key("light") && !all.contains_key("light") {
         let dark = all.get("dark").cloned().unwrap_or(Value::Table(Table::new()));
@@ -107,22 +110,10 @@ fn parse_theme(text: &str) -> Result<ThemeFile, String> {
     for (shade, colours) in own {
         match (all.get_mut(&shade), colours) {
             (Some(Value::Table(known)), Value::Table(colours)) => known.extend(colours),
-            _ => {
-                return Err(format!(
-                    "`{}` is not known; a theme has `base`, `[dark]` and `[light]`",
-                    shade.escape_debug()
-                ));
-            }
+            _ => return Err(ThemeFileError::UnknownName { name: shade }),
         }
     }
-    Value::Table(all).try_into().map_err(|error| describe_error(&error))
-}
-
-/// The message in one line, without the part of the file that stands in it.
-fn describe_error(error: &toml::de::Error) -> String {
-    let text = error.to_string();
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.contains('|'));
-    lines.collect::<Vec<_>>().join(" ")
+    Value::Table(all).try_into().map_err(ThemeFileError::Toml)
 }
 
 /// Finds the roles that are hard to read on a dark or a light background.

@@ -9,7 +9,7 @@ mod stage;
 
 use gnoma_core::{
     Secret,
-    protocol::{ConnectBy, Connection, FoundProviders},
+    protocol::{ConnectBy, Connection, FoundProviders, RequestError},
 };
 
 use self::{
@@ -19,6 +19,7 @@ use self::{
     stage::{ADDRESS_KEY, BACK_LINE, MODEL_KEY, PLAIN_KEY, Stage},
 };
 use crate::{
+    ask::describe_request_error,
     keymap::Action,
     picker::{Picker, PickerOutcome},
     text::{Line, Span, Style, TextRole},
@@ -47,9 +48,9 @@ pub enum SetupStep {
     Open,
     /// The guided start is still open, and these lines are to be read out.
     Explained(Vec<Line>),
-    /// This is to be tried; [`Setup::on_connection_tried`] takes what became of it.
+    /// This is to be tried; [`Setup::on_connection_tried`] takes the result.
     Try(Connection),
-    /// This is to be stored; [`Setup::on_saved`] takes what became of it.
+    /// This is to be stored; [`Setup::on_saved`] takes the result.
     Keep(Connection),
     /// The guided start is over: this provider is asked from now on.
     Use(String),
@@ -192,20 +193,28 @@ impl Setup {
     }
 
     /// Takes the result of trying a connection, unless the try was given up.
-    pub fn on_connection_tried(&mut self, tried: &Connection, outcome: Result<String, String>) {
+    pub fn on_connection_tried(
+        &mut self,
+        tried: &Connection,
+        outcome: Result<String, RequestError>,
+    ) {
         if let Stage::Trying(connection) = &self.stage
             && connection == tried
         {
             let connection = connection.clone();
             self.stage = match outcome {
                 Ok(answer) => Stage::Works { connection, answer },
-                Err(why) => Stage::Failed { connection, why },
+                Err(error) => Stage::Failed { connection, why: describe_request_error(&error) },
             };
         }
     }
 
     /// Takes the result of storing a connection.
-    pub fn on_saved(&mut self, kept: &Connection, outcome: Result<String, String>) -> SetupStep {
+    pub fn on_saved(
+        &mut self,
+        kept: &Connection,
+        outcome: Result<String, RequestError>,
+    ) -> SetupStep {
         let (Stage::Works { connection, .. } | Stage::Unkept { connection, .. }) = &self.stage
         else {
             return SetupStep::Open;
@@ -216,8 +225,8 @@ impl Setup {
         let connection = connection.clone();
         match outcome {
             Ok(_) => SetupStep::Use(connection.provider),
-            Err(why) => {
-                self.stage = Stage::Unkept { connection, why };
+            Err(error) => {
+                self.stage = Stage::Unkept { connection, why: describe_request_error(&error) };
                 SetupStep::Open
             }
         }
@@ -472,7 +481,7 @@ fn is_for(choice: &Choice, wanted: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnoma_core::protocol::{FoundKey, FoundServer, TypedKey};
+    use gnoma_core::protocol::{FoundKey, FoundServer, RequestErrorKind, TypedKey};
 
     fn found() -> FoundProviders {
         FoundProviders {
@@ -487,6 +496,10 @@ mod tests {
             }],
             providers: vec!["openai".into(), "azure".into()],
         }
+    }
+
+    fn failure(cause: &str) -> Result<String, RequestError> {
+        Err(RequestError::new(RequestErrorKind::Provider, cause))
     }
 
     fn shown(setup: &Setup) -> String {
@@ -520,7 +533,7 @@ mod tests {
             panic!("no key is tried")
         };
         assert_eq!(connection.by, ConnectBy::Key(TypedKey("made-up-key".to_owned())));
-        setup.on_connection_tried(&connection, Err("the key was refused".to_owned()));
+        setup.on_connection_tried(&connection, failure("the key was refused"));
         assert!(shown(&setup).contains("the key was refused"));
         assert!(matches!(setup.apply_action(Action::Accept), SetupStep::Try(_)));
     }
@@ -555,8 +568,7 @@ mod tests {
         let SetupStep::Try(first) = setup.apply_action(Action::Accept) else {
             panic!("nothing is tried")
         };
-        setup
-            .on_connection_tried(&first, Err("no TLS: use http:// instead of https://".to_owned()));
+        setup.on_connection_tried(&first, failure("no TLS: use http:// instead of https://"));
         assert!(shown(&setup).contains("h use http:// · a change the address · k enter another"));
         let SetupStep::Try(plain) = setup.type_char('h') else { panic!("nothing is tried") };
         let with = |key: &str| ConnectBy::AddressAndKey {
@@ -565,7 +577,7 @@ mod tests {
         };
         assert_eq!((plain.provider.as_str(), &plain.by), ("azure", &with("wrong-key")));
         setup.on_connection_tried(&first, Ok("late".to_owned()));
-        setup.on_connection_tried(&plain, Err("the key was refused".to_owned()));
+        setup.on_connection_tried(&plain, failure("the key was refused"));
         assert_eq!(setup.type_char('h'), SetupStep::Open, "it is http:// already");
         assert_eq!(setup.type_char('k'), SetupStep::Open);
         setup.paste("right-key");
@@ -573,7 +585,7 @@ mod tests {
             panic!("nothing is tried")
         };
         assert_eq!(right.by, with("right-key"));
-        setup.on_connection_tried(&right, Err("not found".to_owned()));
+        setup.on_connection_tried(&right, failure("not found"));
         setup.type_char('a');
         assert!(shown(&setup).starts_with("address of azure › http://gpu:8000\n"));
         setup.paste("/openai/v1");
@@ -594,7 +606,7 @@ mod tests {
             panic!("nothing is tried")
         };
         assert_eq!(connection.by, ConnectBy::Address("http://localhost:8080/v1".to_owned()));
-        setup.on_connection_tried(&connection, Err("cannot connect".to_owned()));
+        setup.on_connection_tried(&connection, failure("cannot connect"));
         assert!(shown(&setup).contains("a change the address"), "and no key: {}", shown(&setup));
         assert!(!shown(&setup).contains("another key"));
         setup.apply_action(Action::Close);
@@ -616,11 +628,11 @@ mod tests {
         let SetupStep::Try(first) = line(&mut setup, "https://gpu:8000") else {
             panic!("nothing is tried")
         };
-        setup.on_connection_tried(&first, Err("use http:// instead of https://".to_owned()));
+        setup.on_connection_tried(&first, failure("use http:// instead of https://"));
         assert!(setup.describe_step().contains("h use http:// · a change the address · q back"));
         let SetupStep::Try(plain) = line(&mut setup, "h") else { panic!("nothing is tried") };
         assert_eq!(plain.by, ConnectBy::Address("http://gpu:8000".to_owned()));
-        setup.on_connection_tried(&plain, Err("no".to_owned()));
+        setup.on_connection_tried(&plain, failure("no"));
         line(&mut setup, "a");
         assert_eq!(line(&mut setup, "q"), SetupStep::Open);
         assert!(!setup.read_out().is_empty(), "it is back at the list");
@@ -654,7 +666,7 @@ mod tests {
         let SetupStep::Try(first) = setup.apply_action(Action::Accept) else {
             panic!("nothing is tried")
         };
-        setup.on_connection_tried(&first, Err("`gpu` works but lists no models".to_owned()));
+        setup.on_connection_tried(&first, failure("`gpu` works but lists no models"));
         assert!(shown(&setup).contains("m name a model"), "{}", shown(&setup));
         setup.type_char('m');
         assert_eq!(setup.apply_action(Action::Accept), SetupStep::Open, "it needs a name");

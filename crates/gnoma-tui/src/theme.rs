@@ -4,6 +4,8 @@
 mod colour;
 mod palette;
 
+use std::{io, sync::Arc};
+
 pub(crate) use self::palette::{Palette, ROLES, ThemeFile};
 pub use self::{
     colour::Colour,
@@ -48,12 +50,48 @@ pub enum ThemeError {
     Own {
         /// The name of the theme.
         name: String,
-        /// What is wrong with its file.
-        why: String,
+        /// The fault of its file.
+        why: ThemeFileError,
     },
     /// The data of a theme cannot be read.
     #[error("the theme cannot be read: {0}")]
     Data(#[from] toml::de::Error),
+}
+
+/// A theme file of the person's own that cannot be used.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ThemeFileError {
+    /// The file has the name of a built-in theme.
+    #[error("a built-in theme has this name; rename the file")]
+    BuiltInName,
+    /// The file cannot be read.
+    #[error(transparent)]
+    Read(Arc<io::Error>),
+    /// The file is not TOML, or one of its values is no colour.
+    #[error("{}", describe_toml_error(.0))]
+    Toml(toml::de::Error),
+    /// `base` is not a text.
+    #[error("`base` is not a text; write the name of a theme")]
+    BaseIsNoText,
+    /// `base` does not name a built-in theme.
+    #[error("`base` is `{base}`, which is no built-in theme; write one of {}", theme_names().collect::<Vec<_>>().join(", "))]
+    UnknownBase {
+        /// The value of `base`.
+        base: String,
+    },
+    /// A name that no theme has.
+    #[error("`{}` is not known; a theme has `base`, `[dark]` and `[light]`", name.escape_debug())]
+    UnknownName {
+        /// The name that is unknown.
+        name: String,
+    },
+}
+
+/// Returns the message of a TOML error in one line, without the excerpt of the file.
+fn describe_toml_error(error: &toml::de::Error) -> String {
+    let text = error.to_string();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.contains('|'));
+    lines.collect::<Vec<_>>().join(" ")
 }
 
 /// A palette made ready for one terminal.

@@ -18,8 +18,8 @@ mod thinking;
 use std::{borrow::Cow, collections::VecDeque, time::Instant};
 
 use gnoma_core::{
-    CallId, Content, Event, Message, ModelRef, Role,
-    session::{self, NoticeLevel, SessionState},
+    CallId, Content, Event, Message, ModelRef, Role, Usage,
+    session::{self, NoticeLevel, Outcome, SessionState},
 };
 
 use crate::{
@@ -103,19 +103,9 @@ impl Transcript {
             Event::Compacted { summary, messages } => self.add_compaction(summary, *messages),
             Event::Uncompacted { .. } => self.add_compaction_undo(),
             Event::TurnEnded { outcome, rounds, usage, .. } => {
-                self.end_turn();
-                let since = self.turn_since.take();
-                let took =
-                    self.now.zip(since).map(|(now, since)| now.saturating_duration_since(since));
-                for (text, style) in outcome::describe_outcome(outcome, *rounds, usage, took) {
-                    self.add_styled_text(text, style);
-                }
+                self.add_outcome(outcome, *rounds, usage);
             }
-            Event::RoundStarted { .. } => {
-                self.turn_since = self.turn_since.or(self.now);
-                self.close_open();
-                self.before_round = None;
-            }
+            Event::RoundStarted { .. } => self.begin_round(),
             Event::State(SessionState::Closed) => self.close_open(),
             Event::Started { .. }
             | Event::State(_)
@@ -131,6 +121,22 @@ impl Transcript {
             | Event::Usage { .. }
             | Event::Waiting { .. }
             | Event::Unknown => {}
+        }
+    }
+
+    fn begin_round(&mut self) {
+        self.turn_since = self.turn_since.or(self.now);
+        self.close_open();
+        self.before_round = None;
+    }
+
+    /// Ends the turn and adds the lines about its outcome.
+    fn add_outcome(&mut self, outcome: &Outcome, rounds: u32, usage: &Usage) {
+        self.end_turn();
+        let since = self.turn_since.take();
+        let took = self.now.zip(since).map(|(now, since)| now.saturating_duration_since(since));
+        for (text, style) in outcome::describe_outcome(outcome, rounds, usage, took) {
+            self.add_styled_text(text, style);
         }
     }
 

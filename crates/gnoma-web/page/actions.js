@@ -9,9 +9,9 @@ import { toast } from "./toast.js";
 import { armName, CHOSEN_HERE, MODES } from "./words.js";
 
 /** What the terminal has and a page must not, or cannot; a test holds it against the terminal's own list. */
-export const AT_TERMINAL = new Set(["login", "log", "logout", "key", "trust", "doctor", "shell", "vim", "theme", "profile", "provider", "providers", "incognito", "add-dir", "add-folder", "memory", "instructions", "mcp", "hooks", "plugins", "plugin", "agents", "skills", "elfs", "init", "task", "tasks", "export", "copy", "drop", "version", "detach", "exit", "quit", "q"]);
+export const AT_TERMINAL = new Set(["login", "log", "logout", "key", "trust", "doctor", "shell", "vim", "theme", "profile", "provider", "providers", "incognito", "add-dir", "add-folder", "memory", "instructions", "mcp", "hooks", "plugins", "plugin", "agents", "skills", "elfs", "init", "export", "copy", "drop", "version", "detach", "exit", "quit", "q"]);
 /** Other names of commands, as at the terminal. */
-export const ALIASES = { __proto__: null, help: "keys", cost: "usage", diff: "changes", clear: "new", config: "settings", status: "context", models: "model", undo: "rewind", title: "rename", think: "thinking", effort: "thinking", todo: "plan", route: "why", routing: "why", permission: "mode", permissions: "mode", perm: "mode", resume: "sessions" };
+export const ALIASES = { __proto__: null, help: "keys", cost: "usage", diff: "changes", clear: "new", config: "settings", status: "context", models: "model", undo: "rewind", title: "rename", think: "thinking", effort: "thinking", todo: "plan", route: "why", routing: "why", permission: "mode", permissions: "mode", perm: "mode", resume: "sessions", tasks: "task" };
 /** What commands do. */
 const ABOUT = {
   __proto__: null,
@@ -36,7 +36,12 @@ const ABOUT = {
   close: "end the session; it stays saved",
   mode: "what needs approval",
   usage: "the cost since it was opened",
+  task: "run a task; without a name, list them",
 };
+/** What `/task` does only in a terminal. */
+const TASK_AT_TERMINAL = new Set(["save", "repair", "never", "edit", "new", "check", "delete", "import", "schedule", "suggestions"]);
+/** What can be done about a step that may have had effects. */
+const RESUME = ["again", "stronger", "skip"];
 const NO_SUMMARY = "The conversation is not compacted, so there is no summary.";
 /** Tries to delete a session that is only now being closed, and the wait between them. */
 const MAX_TRIES = 6;
@@ -108,6 +113,21 @@ export class Actions {
       await say({ set_mode: { mode: name } });
       return toast(MODES[name]);
     };
+    const task = async (argument) => {
+      const [, word, rest] = /^(\S*)\s*([\s\S]*)$/.exec(argument);
+      const look = { __proto__: null, "": "list", list: "list", schedules: "schedules", show: { show: { name: rest } }, history: { history: { name: rest } } }[word];
+      if (look) {
+        const { text, choices } = await say({ task: look });
+        const all = text ?? choices.map((it) => `/task ${it.name}\n    ${it.about ?? ""}`).join("\n");
+        return panel("Tasks", h("pre", { tabindex: "0" }, all || "No tasks. In a terminal, gnoma task new NAME writes one."));
+      }
+      if (TASK_AT_TERMINAL.has(word)) return toast(`/task ${word} is only at the terminal.`);
+      const words = rest.split(/\s+/).filter(Boolean);
+      const choice = RESUME.includes(words.at(-1)) ? words.pop() : null;
+      const wanted = word === "resume" ? { resume: { run: words.join(" "), choice } } : { run: { line: word === "run" ? rest : argument } };
+      // The conversation tells of the steps and the end.
+      return void say({ task: wanted }).catch(app.complain);
+    };
     // Group, name of the command, words, icon, what it takes, what it does.
     this.#all = [
       ["Conversation", "model", "Model", "chip", "NAME or auto", model],
@@ -128,6 +148,7 @@ export class Actions {
       ["", "mode", "Permission mode", "alert", "MODE", mode],
       ["", "thinking", "Thinking", "spark", "off, adaptive or TOKENS", thinking],
       ["", "plan", "Plan", "plan", "", plan],
+      ["", "task", "Task", "plan", "NAME ARGUMENTS, show NAME or resume", task],
       ["", "cache", "Prompt cache", "gauge", "", explained("Prompt cache", "cache")],
       ["", "sessions", "Sessions", "list", "", () => app.openSide()],
       ["", "usage", "Cost", "gauge", "", async () => { const { usage } = await say("usage"); toast(`Since it was opened: ${cost(usage)}.`); }],

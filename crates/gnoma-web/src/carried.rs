@@ -1,10 +1,10 @@
-//! What HTTP carries of the protocol, and for whom. Pure.
+//! Decides which requests of the protocol HTTP carries, and for which senders. Pure.
 //!
-//! It is a list of what is carried: whatever is not named here is done at the machine itself, so that a
-//! request that is new is refused until somebody has decided.
+//! The lists name what is carried. All other requests are made at the machine itself, so that a new request is refused
+//! until it is added here.
 
 use gnoma_core::{
-    protocol::{Request, RequestError, RequestErrorKind, SessionSpec, Switch},
+    protocol::{Request, RequestError, RequestErrorKind, SessionSpec, Switch, TaskRequest},
     session::PermissionMode,
     store::SessionId,
 };
@@ -63,53 +63,7 @@ fn is_looking(request: &Request, session: Option<&SessionId>) -> bool {
 
 fn is_carried(request: &Request) -> Result<(), RequestError> {
     match request {
-        Request::List
-        | Request::KeepRunning { .. }
-        | Request::Status
-        | Request::Wait { .. }
-        | Request::Send { .. }
-        | Request::EditQueue { .. }
-        | Request::Answer { .. }
-        | Request::Cancel
-        | Request::CancelElf { .. }
-        | Request::WatchElf { .. }
-        | Request::Close
-        | Request::SetThinking { .. }
-        | Request::Pin { .. }
-        | Request::Rate { .. }
-        | Request::Compact { .. }
-        | Request::EditSummary { .. }
-        | Request::UndoCompaction
-        | Request::Rewind { .. }
-        | Request::RewindElf { .. }
-        | Request::Redo
-        | Request::Points
-        | Request::Changes
-        | Request::SessionChanges
-        | Request::CommitChanges
-        | Request::RevertFile { .. }
-        | Request::Files { .. }
-        | Request::Fork
-        | Request::Rename { .. }
-        | Request::Search { .. }
-        | Request::Stored { .. }
-        | Request::History { .. }
-        | Request::Output { .. }
-        | Request::Models { .. }
-        | Request::Providers
-        | Request::Profiles
-        | Request::Settings
-        | Request::Usage
-        | Request::Explain(_)
-        | Request::KeepRule { dry_run: true, .. }
-        | Request::Switch(
-            Switch::Model(_)
-            | Switch::Provider(_)
-            | Switch::Incognito(_)
-            | Switch::New
-            | Switch::Stored(_)
-            | Switch::Copy(_),
-        ) => Ok(()),
+        request if is_query(request) || is_session_step(request) => Ok(()),
         Request::Open(spec) | Request::StoredIn { spec, .. } | Request::Delete { spec, .. } => {
             is_spec_carried(spec)
         }
@@ -128,6 +82,76 @@ fn is_carried(request: &Request) -> Result<(), RequestError> {
         }
         _ => Err(at_machine("this request")),
     }
+}
+
+/// Reports whether a request only reads: of sessions, of the project, or of the settings.
+fn is_query(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::List
+            | Request::Status
+            | Request::Wait { .. }
+            | Request::Points
+            | Request::Changes
+            | Request::SessionChanges
+            | Request::Files { .. }
+            | Request::Search { .. }
+            | Request::Stored { .. }
+            | Request::History { .. }
+            | Request::Output { .. }
+            | Request::Models { .. }
+            | Request::Providers
+            | Request::Profiles
+            | Request::Settings
+            | Request::Usage
+            | Request::Explain(_)
+            | Request::KeepRule { dry_run: true, .. }
+            | Request::Task(
+                TaskRequest::List
+                    | TaskRequest::Show { .. }
+                    | TaskRequest::Complete { .. }
+                    | TaskRequest::History { .. }
+                    | TaskRequest::Schedules
+            )
+    )
+}
+
+/// Reports whether a request continues, changes or replaces a session as its person may from afar.
+fn is_session_step(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::KeepRunning { .. }
+            | Request::Send { .. }
+            | Request::EditQueue { .. }
+            | Request::Answer { .. }
+            | Request::Cancel
+            | Request::CancelElf { .. }
+            | Request::WatchElf { .. }
+            | Request::Close
+            | Request::SetThinking { .. }
+            | Request::Pin { .. }
+            | Request::Rate { .. }
+            | Request::Compact { .. }
+            | Request::EditSummary { .. }
+            | Request::UndoCompaction
+            | Request::Rewind { .. }
+            | Request::RewindElf { .. }
+            | Request::Redo
+            | Request::CommitChanges
+            | Request::RevertFile { .. }
+            | Request::Fork
+            | Request::Rename { .. }
+            // The guard judges the commands of a task like those of a model.
+            | Request::Task(TaskRequest::Run { .. } | TaskRequest::Resume { .. })
+            | Request::Switch(
+                Switch::Model(_)
+                    | Switch::Provider(_)
+                    | Switch::Incognito(_)
+                    | Switch::New
+                    | Switch::Stored(_)
+                    | Switch::Copy(_)
+            )
+    )
 }
 
 /// Checks the settings with which a session is opened from afar: none may decide which programs run, with which
@@ -247,6 +271,9 @@ mod tests {
         ("set_setting", r#"{"key":"tools.max_rounds","value":"20"}"#),
         ("usage", ""),
         ("explain", "\"routing\""),
+        ("task", "\"list\""),
+        ("task", r#"{"run":{"line":"release v1"}}"#),
+        ("task", r#"{"resume":{"run":"","choice":null}}"#),
     ];
 
     /// Requests that are not.
@@ -266,8 +293,9 @@ mod tests {
         ("switch", r#"{"profile":"careless"}"#),
         ("keep_rule", r#"{"rule":"bash(*)","scope":"user","dry_run":false}"#),
         ("export", r#"{"path":"/home/me/.bashrc"}"#),
-        ("task", "\"list\""),
-        ("task", r#"{"run":{"line":"release v1"}}"#),
+        ("task", r#"{"save":{"name":"release"}}"#),
+        ("task", r#"{"draft":{"name":"release"}}"#),
+        ("task", "\"decline_offer\""),
         ("memory", "\"show\""),
         ("trust", ""),
         ("try_provider", r#"{"provider":"p","by":{"address":"http://evil.example"}}"#),

@@ -3,6 +3,7 @@
 mod analytics;
 mod ci;
 mod config;
+mod error;
 mod extend;
 mod features;
 mod foreign;
@@ -16,6 +17,7 @@ mod number;
 mod plugin;
 mod router;
 mod sentence;
+mod server;
 mod session_args;
 mod split_line;
 mod task;
@@ -24,16 +26,15 @@ mod usage;
 mod values;
 mod verbs;
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use clap_complete::Shell;
 use gnoma_core::{ThinkingMode, session::PermissionMode};
 
 pub(crate) use self::{
     analytics::AnalyticsSub,
     ci::{CiSub, InitArgs, ReportFormat, ReviewArgs, Template},
-    config::{ConfigSub, NewProviderArgs, ProvidersSub},
+    config::{ConfigSub, NewProviderArgs, ProvidersSub, TrustArgs},
     extend::{AgentsSub, SkillsSub},
     features::{FeatureArgs, FeaturesSub},
     foreign::{foreign_option_advice, unknown_option_advice},
@@ -41,11 +42,14 @@ pub(crate) use self::{
     import::ImportFrom,
     mcp::{McpSub, NewServerArgs},
     missing::missing_argument_advice,
-    mistaken_commands::{mistaken_prompt_advice, shell_line, slash_advice},
+    mistaken_commands::{
+        TASK, mistaken_prompt_advice, shell_line, slash_advice, task_prompt_advice,
+    },
     mistyped_commands::{LineAnswer, answer_line},
     plugin::PluginSub,
     router::{RouteArgs, RouterSub},
     sentence::{prompt_hint, rewrite_line},
+    server::{ServeArgs, WebArgs},
     session_args::{
         ChangesArgs, ExportFormat, ForeignProgram, RewindArgs, SessionSelector, SessionsSub,
     },
@@ -260,20 +264,7 @@ pub(crate) enum GnomaSubcommand {
         what: AnalyticsSub,
     },
     /// Show what a project folder would run and decide, and trust it after a yes.
-    #[group(skip)]
-    Trust {
-        /// The folder [default: the current project].
-        folder: Option<PathBuf>,
-        /// Trust it without a question.
-        #[arg(long, short, conflicts_with_all = ["revoke", "list"])]
-        yes: bool,
-        /// Revoke trust.
-        #[arg(long)]
-        revoke: bool,
-        /// List trusted folders.
-        #[arg(long, conflicts_with_all = ["folder", "revoke"])]
-        list: bool,
-    },
+    Trust(TrustArgs),
     /// List, show and check skills.
     #[group(skip)]
     Skills {
@@ -358,52 +349,12 @@ pub(crate) enum GnomaSubcommand {
     ///
     /// While it runs, `gnoma` opens its sessions there, and they keep running without a window. Ctrl+C or SIGTERM stops
     /// it; everything is saved.
-    #[group(skip)]
-    Serve {
-        /// Exit after this much time without a window, a turn or an open question, such as 30m.
-        #[arg(long, value_name = "TIME", value_parser = number::duration)]
-        idle_exit: Option<Duration>,
-        /// Replace a running server. Its sessions are saved and continue.
-        #[arg(long)]
-        replace: bool,
-        /// Also serve the page and the HTTP API at this address of this machine, such as 127.0.0.1:4666.
-        #[arg(long, value_name = "ADDR", value_parser = number::socket_address)]
-        http: Option<SocketAddr>,
-        /// Also serve metrics for Prometheus there, at `/metrics`, to programs that have the token.
-        #[arg(long, requires = "http")]
-        metrics: bool,
-    },
+    Serve(ServeArgs),
     /// Show the sessions in a browser: watch, answer, steer, stop.
     ///
     /// Prints a link to the page, and a link for people who only watch. Shows the sessions of `gnoma serve`
     /// if it is running, and otherwise runs them itself. Listens on this machine only.
-    #[group(skip)]
-    Web {
-        /// Port to listen at.
-        #[arg(long, value_name = "PORT", default_value_t = 4666, value_parser = number::parse_port, allow_negative_numbers = true)]
-        port: u16,
-        /// Explain how to reach the page from other machines.
-        #[arg(long)]
-        lan: bool,
-        /// Replace the links: existing links and open pages stop working.
-        #[arg(long)]
-        new_links: bool,
-        /// Show the page at the HTTPS address of your own tunnel as well; without NAME, print how to start one.
-        #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", value_parser = tunnel::tunnel_name)]
-        tunnel: Option<String>,
-        /// Print the link through the tunnel as a QR code as well; needs --tunnel NAME.
-        #[arg(long)]
-        qr: bool,
-        /// Show a link for one device, which can be revoked alone; made once.
-        #[arg(long, value_name = "NAME", value_parser = crate::web_devices::parse_name)]
-        device: Option<String>,
-        /// List the devices with a link of their own, and exit.
-        #[arg(long, conflicts_with = "device")]
-        devices: bool,
-        /// Revoke the link of a device, and exit.
-        #[arg(long, value_name = "NAME", conflicts_with_all = ["device", "devices"])]
-        revoke: Option<String>,
-    },
+    Web(WebArgs),
     /// Serve an editor on standard input and output (Agent Client Protocol).
     ///
     /// Your editor starts it. Its sessions run in the server, if there is one, and otherwise in this process.
@@ -489,6 +440,19 @@ pub(crate) enum GnomaSubcommand {
     #[group(skip)]
     Completions {
         /// The shell.
-        shell: Shell,
+        shell: CompletionShell,
+        /// Print what can stand in place of the last of these words instead, as the script does at each Tab.
+        #[arg(last = true, hide = true)]
+        words: Vec<String>,
     },
+}
+
+/// A shell that completes command lines of gnoma.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum CompletionShell {
+    Bash,
+    Elvish,
+    Fish,
+    Powershell,
+    Zsh,
 }

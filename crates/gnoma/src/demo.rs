@@ -87,7 +87,7 @@ pub(crate) async fn run(around: &ProcessEnvironment) -> anyhow::Result<Exit> {
 }
 
 async fn run_scripted_turn(around: &ProcessEnvironment, project: &Path) -> anyhow::Result<Exit> {
-    let mut script = Replay::from_script("replay", SCRIPT).map_err(anyhow::Error::msg)?;
+    let mut script = Replay::from_script("replay", SCRIPT)?;
     if around.stdout_is_terminal {
         script = script.with_pace(PACE);
     }

@@ -44,12 +44,7 @@ const CALL_METRICS: [CallMetric; 3] = [
 
 /// Reads and writes the metrics; `None` if the ledger cannot be read.
 pub(crate) async fn read(project: &Project, host: &Arc<Host>) -> Option<String> {
-    // Looking makes no file.
-    let totals = if routing::has_ledger(project) {
-        routing::profile_ledger(project).daily_totals(0).await.ok()?
-    } else {
-        Vec::new()
-    };
+    let totals = routing::ledger_to_look_at(project).daily_totals(0).await.ok()?;
     let mut client = host.connect("metrics");
     let sessions = server::list_sessions(&mut client).await.ok()?;
     Some(render(&totals, &sessions))

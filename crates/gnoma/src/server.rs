@@ -25,7 +25,7 @@ pub(crate) fn server_place(around: &ProcessEnvironment) -> Place {
     Place::from_dirs(around.var("XDG_RUNTIME_DIR"), around.var("TMPDIR"))
 }
 
-/// A name for a client that nobody else has or can guess.
+/// Returns a random name for a client, which no other program can guess.
 pub(crate) fn client_name() -> String {
     format!("{:016x}{:016x}", clock::random_bits(), clock::random_bits())
 }
@@ -48,13 +48,13 @@ pub(crate) async fn connect_if_running(around: &ProcessEnvironment) -> Result<Op
     }
 }
 
-/// A connection to the server; `None` where none runs.
+/// Connects to the server; `None` if none runs.
 ///
 /// # Errors
-/// Why there is none although one runs.
+/// A server runs, but it cannot be reached or refuses the client.
 pub(crate) async fn try_find(around: &ProcessEnvironment) -> Result<Option<Client>, ConnectError> {
     let place = server_place(around);
-    // Nobody else may lay a socket where one's keys would be sent.
+    // Another user must not be able to put a socket there: keys are sent to it.
     if place.check_ownership().is_err() {
         return Ok(None);
     }
@@ -94,10 +94,10 @@ pub(crate) fn build_reconnector(around: &ProcessEnvironment) -> Connector {
     })
 }
 
-/// Asks the process something and waits for the reply.
+/// Sends a request about the whole process, and waits for the reply.
 ///
 /// # Errors
-/// Why there is none.
+/// The server refused the request, or ended before it answered.
 pub(crate) async fn send_request(
     client: &mut Client,
     request: Request,

@@ -50,7 +50,7 @@ impl WebListener {
     /// saved, so the token is one of this server alone, and no device has one of its own.
     ///
     /// # Errors
-    /// It is another one, or somebody listens there.
+    /// The address is not one of this machine, or another program listens there.
     pub(crate) async fn open(
         address: SocketAddr,
         is_private: bool,
@@ -307,7 +307,7 @@ impl TokenSource for StoredToken {
 /// Replaces the token: every link and every page that is open stops working.
 ///
 /// # Errors
-/// It cannot be saved.
+/// The new token cannot be saved.
 pub(crate) fn renew_token(around: &ProcessEnvironment) -> Result<()> {
     let path = around.environment.state_dir().join(TOKEN_FILE);
     save_token(&path, &new_token()?).map_err(|error| {
@@ -342,7 +342,7 @@ pub(crate) struct OwnSite {
     pub(crate) sessions: SessionBackend,
     /// The specification with which sessions are opened unless the page overrides it.
     pub(crate) spec: SessionSpec,
-    /// Whose ledger metrics are of, if they are offered.
+    /// The project whose ledger the metrics are of, if metrics are offered.
     pub(crate) metrics: Option<Arc<Project>>,
 }
 

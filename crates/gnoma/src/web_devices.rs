@@ -50,16 +50,16 @@ pub(crate) fn devices_file(folder: &Path) -> PathBuf {
     folder.join(DEVICES_FILE)
 }
 
-/// Reads the name of a device: at most 40 letters, digits, `-`, `_` and `.`.
-///
-/// # Errors
-/// The name is empty, too long or has another character; the error is a sentence.
-pub(crate) fn parse_name(name: &str) -> Result<String, String> {
+/// The name cannot be a device's: it is empty, too long or has another character.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a device's name has at most {MAX_NAME_CHARS} letters, digits, `-`, `_` and `.`")]
+pub(crate) struct DeviceNameError;
+
+/// Parses the name of a device: at most 40 letters, digits, `-`, `_` and `.`.
+pub(crate) fn parse_name(name: &str) -> Result<String, DeviceNameError> {
     let is_plain = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
     if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || !is_plain {
-        return Err(format!(
-            "a device's name has at most {MAX_NAME_CHARS} letters, digits, `-`, `_` and `.`"
-        ));
+        return Err(DeviceNameError);
     }
     Ok(name.to_owned())
 }

@@ -53,7 +53,7 @@ fn main() -> ExitCode {
 fn run_tests(messages: &Path, rest: &[String]) -> ExitCode {
     let must_not_skip = rest.iter().any(|word| word == "--must-not-skip");
     let filter = rest.iter().find(|word| !word.starts_with("--")).cloned().unwrap_or_default();
-    let programs = std::fs::read_to_string(messages).map_err(|error| error.to_string());
+    let programs = std::fs::read_to_string(messages).map_err(runner::TestRunError::Messages);
     let programs = programs.and_then(|text| runner::test_programs(&text));
     let folder = messages.with_file_name("test-output");
     let outcome = programs.and_then(|programs| {

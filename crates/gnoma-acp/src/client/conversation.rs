@@ -15,7 +15,7 @@ use super::{
     call::{AgentCall, list_field, text_field},
     clean::clean_text,
 };
-use crate::wire::{self, AcpClientMessage, RpcError, RpcId};
+use crate::wire::{self, AcpClientMessage, PeerError, RpcError, RpcId};
 
 /// Longest line of an agent that is taken: as values it can take many times its length.
 pub const MAX_AGENT_LINE_BYTES: usize = 4 << 20;
@@ -29,6 +29,30 @@ const MAX_ID_BYTES: usize = 1 << 10;
 const MAX_ASKED: usize = 64;
 /// The version of the protocol that is spoken.
 const VERSION: u64 = 1;
+
+/// An agent that does not keep to the protocol, so that the conversation with it ends. Displayed as words that follow
+/// the agent's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConversationError {
+    /// A line of the agent is longer than [`MAX_AGENT_LINE_BYTES`].
+    #[error("sent a message of more than {} MB", MAX_AGENT_LINE_BYTES >> 20)]
+    MessageTooLong,
+    /// Too many lines of the agent are no messages.
+    #[error("writes something other than messages to its standard output")]
+    StrayOutput,
+    /// The agent speaks another version of the protocol.
+    #[error("speaks version {version} of the protocol, not {}", VERSION)]
+    Version {
+        /// The version that the agent speaks.
+        version: u64,
+    },
+    /// The answer to `initialize` has no version.
+    #[error("named no version of the protocol")]
+    NoVersion,
+    /// The answer to `session/new` has no id of a session, or one that is too long.
+    #[error("named no session")]
+    NoSession,
+}
 
 /// A message from an agent about its state or its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,18 +177,18 @@ impl Conversation {
         wire::write_request(self.next_id, method, params, out);
     }
 
-    /// Takes a line: what it says. Answers to what nobody needs to be asked are written to `out`.
+    /// Takes a line of the agent and returns the event that it reports, if any. Requests that cannot be granted are
+    /// answered to `out` at once.
     ///
     /// # Errors
-    /// It cannot be spoken to: why, in words that follow its name.
+    /// The agent does not keep to the protocol.
     pub fn receive_line(
         &mut self,
         line: &Line,
         out: &mut Vec<u8>,
-    ) -> Result<Option<AgentEvent>, String> {
+    ) -> Result<Option<AgentEvent>, ConversationError> {
         if *line == Line::TooLong {
-            let most = MAX_AGENT_LINE_BYTES >> 20;
-            return Err(format!("sent a message of more than {most} MB"));
+            return Err(ConversationError::MessageTooLong);
         }
         match wire::decode_line(line) {
             Ok(None) => Ok(None),
@@ -185,36 +209,35 @@ impl Conversation {
             Err(_) => {
                 self.stray += 1;
                 if self.stray > MAX_STRAY_LINES {
-                    return Err(
-                        "writes something other than messages to its standard output".to_owned()
-                    );
+                    return Err(ConversationError::StrayOutput);
                 }
                 Ok(None)
             }
         }
     }
 
-    fn on_response(&mut self, result: Result<Box<RawValue>, String>) -> Result<AgentEvent, String> {
+    fn on_response(
+        &mut self,
+        result: Result<Box<RawValue>, PeerError>,
+    ) -> Result<AgentEvent, ConversationError> {
         let open = std::mem::replace(&mut self.open, OpenRequest::Nothing);
         let result = match result {
             Ok(result) => parse_value(Some(&result)),
-            Err(error) => return Ok(AgentEvent::Failed(parse_error_text(&error))),
+            Err(error) => return Ok(AgentEvent::Failed(parse_error_text(&error.0))),
         };
         match open {
             OpenRequest::Nothing | OpenRequest::Initialize => {
                 let version = result.get("protocolVersion").and_then(Value::as_u64);
                 match version {
                     Some(VERSION) => Ok(AgentEvent::Ready),
-                    Some(other) => {
-                        Err(format!("speaks version {other} of the protocol, not {VERSION}"))
-                    }
-                    None => Err("named no version of the protocol".to_owned()),
+                    Some(version) => Err(ConversationError::Version { version }),
+                    None => Err(ConversationError::NoVersion),
                 }
             }
             OpenRequest::Session => {
                 let session =
                     text_field(&result, "sessionId").filter(|id| id.len() <= MAX_ID_BYTES);
-                session.ok_or("named no session")?.clone_into(&mut self.session);
+                session.ok_or(ConversationError::NoSession)?.clone_into(&mut self.session);
                 Ok(AgentEvent::Opened)
             }
             OpenRequest::Prompt => {
@@ -350,7 +373,7 @@ mod tests {
     fn heard(
         it: &mut Conversation,
         message: &Value,
-    ) -> (Result<Option<AgentEvent>, String>, Vec<Value>) {
+    ) -> (Result<Option<AgentEvent>, ConversationError>, Vec<Value>) {
         let mut out = Vec::new();
         let said = it.receive_line(&Line::Whole(message.to_string().into_bytes()), &mut out);
         let lines = std::str::from_utf8(&out).unwrap().lines();

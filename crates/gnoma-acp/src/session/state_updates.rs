@@ -2,7 +2,7 @@
 
 use gnoma_core::json_value::json;
 
-use super::{COMPACT, ClientSession};
+use super::{COMPACT, ClientSession, TASK};
 use crate::{effect::SessionEffect, tools::without_paths};
 
 impl ClientSession {
@@ -22,13 +22,13 @@ impl ClientSession {
             return;
         }
         self.commands.clone_from(&self.view.info.commands);
-        let own = json!({
-            "name": COMPACT,
-            "description": "Replace the conversation so far with a summary",
-            "input": { "hint": "what to focus on" },
-        });
-        let mut commands = vec![own];
-        let names = self.commands.iter().filter(|command| command.name != COMPACT);
+        let own = |name: &str, about: &str, hint: &str| json!({ "name": name, "description": about, "input": { "hint": hint } });
+        let mut commands = vec![
+            own(COMPACT, "Replace the conversation so far with a summary", "what to focus on"),
+            own(TASK, "Run a task; without a name, list the tasks", "NAME ARGUMENTS"),
+        ];
+        let names =
+            self.commands.iter().filter(|command| ![COMPACT, TASK].contains(&&*command.name));
         commands.extend(names.map(|command| {
             let mut told = json!({ "name": command.name, "description": command.about });
             if !command.hint.is_empty() {

@@ -1,8 +1,8 @@
-//! What a rule says that a command names: `npm run hook`, `make hook`, `just hook`. Its lines are commands of their
-//! own.
+//! Finds the rule that a command names (`npm run hook`, `make hook`, `just hook`) and its lines, which are commands of
+//! their own.
 //!
 //! Not a `make`: what is not understood (patterns, includes, options, packages) is open, and that is told. Files are
-//! read once, and all work is counted: nobody may have looked at the project yet.
+//! read once, and all work is limited: the project may not be trusted yet.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -237,39 +237,52 @@ impl<'f> RuleSearch<'f> {
             let book = self.load_book(place, files)?;
             is_any |= book.is_there;
             found.is_open |= book.is_open;
-            let known = |name: &&str| book.named.contains_key(*name);
-            let mut next: Vec<&str> = names.iter().copied().filter(known).collect();
-            unknown.retain(|name| !known(name));
-            let is_plain = |name: &&String| !name.starts_with('.');
-            if names.is_empty() {
-                let first = book.named.iter().filter(|(name, _)| is_plain(name));
-                next.extend(
-                    first.min_by_key(|(_, at)| at.first().copied()).map(|(name, _)| name.as_str()),
-                );
-            }
-            let (mut seen, mut done) = (BTreeSet::new(), BTreeSet::new());
-            while let Some(name) = next.pop() {
-                self.spend_budget(name.len())?;
-                if !seen.insert(name) {
-                    continue;
-                }
-                let Some(rules) = book.named.get(name) else {
-                    found.is_open |= !self.folder.join(place).join(name).is_file();
-                    continue;
-                };
-                for at in rules.iter().filter(|at| done.insert(**at)) {
-                    let Some(rule) = book.rules.get(*at) else { continue };
-                    self.spend_budget(rule.lines.iter().map(|line| line.len() + LOOK).sum())?;
-                    found.is_open |= rule.lines.iter().any(|line| is_filled_in(line));
-                    found.lines.extend(rule.lines.iter().cloned());
-                    next.extend(rule.needs.iter().map(String::as_str));
-                }
-            }
+            unknown.retain(|name| !book.named.contains_key(*name));
+            self.collect_needed_rules(&book, start_targets(&book, names), place, found)?;
         }
         let is_place = |name: &&str| places.iter().any(|at| at.ends_with(name));
         found.is_open |= is_any && unknown.iter().any(|name| !is_place(name));
         Some(())
     }
+
+    /// Adds the lines of the rules with these names and of all rules that they need. A name without a rule is a file.
+    fn collect_needed_rules<'b>(
+        &mut self,
+        book: &'b RuleBook,
+        mut next: Vec<&'b str>,
+        place: &Path,
+        found: &mut RuledCommands,
+    ) -> Option<()> {
+        let (mut seen, mut done) = (BTreeSet::new(), BTreeSet::new());
+        while let Some(name) = next.pop() {
+            self.spend_budget(name.len())?;
+            if !seen.insert(name) {
+                continue;
+            }
+            let Some(rules) = book.named.get(name) else {
+                found.is_open |= !self.folder.join(place).join(name).is_file();
+                continue;
+            };
+            for at in rules.iter().filter(|at| done.insert(**at)) {
+                let Some(rule) = book.rules.get(*at) else { continue };
+                self.spend_budget(rule.lines.iter().map(|line| line.len() + LOOK).sum())?;
+                found.is_open |= rule.lines.iter().any(|line| is_filled_in(line));
+                found.lines.extend(rule.lines.iter().cloned());
+                next.extend(rule.needs.iter().map(String::as_str));
+            }
+        }
+        Some(())
+    }
+}
+
+/// Returns those of `names` that have rules; without names the first rule, as `make` and `just` begin with it.
+fn start_targets<'b>(book: &'b RuleBook, names: &[&'b str]) -> Vec<&'b str> {
+    if names.is_empty() {
+        let plain = book.named.iter().filter(|(name, _)| !name.starts_with('.'));
+        let first = plain.min_by_key(|(_, at)| at.first().copied());
+        return first.map(|(name, _)| name.as_str()).into_iter().collect();
+    }
+    names.iter().copied().filter(|name| book.named.contains_key(*name)).collect()
 }
 
 fn names_rules(word: &str) -> bool {

@@ -115,10 +115,7 @@ impl Kind {
             (Self::Money { most }, Tree::Number(_) | Tree::Integer(_)) => {
                 return Self::Number { least: 0.0, most }.read_value(tree);
             }
-            (Self::Money { most }, Tree::Text(text)) => {
-                let money = Money::parse(text).filter(|money| money.amount <= most);
-                money.map(|money| Value::Text(money.to_text().into()))
-            }
+            (Self::Money { most }, Tree::Text(text)) => read_money(text, most),
             (Self::Duration { least_s }, tree) => read_duration(tree)
                 .filter(|time| *time >= Duration::from_secs(least_s))
                 .map(Value::Duration),
@@ -232,6 +229,11 @@ fn read_duration(tree: &Tree) -> Option<Duration> {
         Tree::Text(text) => parse_duration(text),
         Tree::Number(_) | Tree::Bool(_) | Tree::List(_) | Tree::Table(_) | Tree::Other(_) => None,
     }
+}
+
+fn read_money(text: &str, most: f64) -> Option<Value> {
+    let money = Money::parse(text).filter(|money| money.amount <= most)?;
+    Some(Value::Text(money.to_text().into()))
 }
 
 fn read_word(words: &'static [&'static str], text: &str) -> Result<Value, Refusal> {

@@ -333,6 +333,7 @@ impl Request {
                 | Self::Task(
                     TaskRequest::List
                         | TaskRequest::Schedules
+                        | TaskRequest::Complete { .. }
                         | TaskRequest::Show { .. }
                         | TaskRequest::History { .. }
                 )

@@ -311,6 +311,7 @@ pub(super) fn sample_requests() -> Vec<Request> {
         Request::Task(TaskRequest::Run { line: "release v1".into() }),
         Request::Task(TaskRequest::DeclineOffer),
         Request::Task(TaskRequest::Schedules),
+        Request::Task(TaskRequest::Complete { words: "release".into() }),
         Request::Task(TaskRequest::Repair { name: "release".into() }),
         Request::Memory(MemoryRequest::Show),
         Request::Memory(MemoryRequest::Edit { line: 2, text: text() }),

@@ -14,6 +14,11 @@ pub enum TaskRequest {
         /// The task.
         name: String,
     },
+    /// List the words that can follow. Reply: `Choices` of names: those of tasks, or the known values of the next argument.
+    Complete {
+        /// The task and its arguments so far, as a person writes them; empty for the names of tasks.
+        words: String,
+    },
     /// List the last runs of a task, or of all. Reply: `Text`.
     History {
         /// The task; empty for all.
@@ -51,6 +56,42 @@ pub enum TaskRequest {
         /// The name of the task.
         name: String,
     },
+}
+
+impl TaskRequest {
+    /// Parses the words behind `/task`: `release v1.2.0`, `show release`, `resume release skip`. `None` for what takes
+    /// more than one request, or a shell.
+    #[must_use]
+    pub fn parse(words: &str) -> Option<Self> {
+        let words = words.trim();
+        let (word, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+        let rest = rest.trim();
+        Some(match word {
+            "" | "list" => Self::List,
+            "show" => Self::Show { name: rest.to_owned() },
+            "history" => Self::History { name: rest.to_owned() },
+            "resume" => return Self::parse_resume(rest),
+            "schedules" if rest.is_empty() => Self::Schedules,
+            "never" if rest.is_empty() => Self::DeclineOffer,
+            "save" | "repair" | "edit" | "new" | "check" | "delete" | "import" | "schedule"
+            | "suggestions" => return None,
+            "run" => Self::Run { line: rest.to_owned() },
+            _ => Self::Run { line: words.to_owned() },
+        })
+    }
+
+    /// Parses the words behind `resume`: perhaps a task, and then perhaps a choice.
+    fn parse_resume(words: &str) -> Option<Self> {
+        let (name, choice) = words.rsplit_once(char::is_whitespace).unwrap_or(("", words));
+        let (name, choice) = match choice {
+            "again" => (name.trim(), Some(TaskResumeChoice::Again)),
+            "stronger" => (name.trim(), Some(TaskResumeChoice::Stronger)),
+            "skip" => (name.trim(), Some(TaskResumeChoice::Skip)),
+            _ => (words, None),
+        };
+        let is_name = !name.contains(char::is_whitespace);
+        is_name.then(|| Self::Resume { run: name.to_owned(), choice })
+    }
 }
 
 /// The choice for a step whose effects are not known.
@@ -133,4 +174,33 @@ pub struct TaskReport {
     pub steps: Vec<TaskStepReport>,
     /// The end of the run and what to do next, in sentences for people.
     pub summary: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_behind_the_command_are_one_request_or_none() {
+        let run = |line: &str| Some(TaskRequest::Run { line: line.to_owned() });
+        for (words, wanted) in [
+            ("", Some(TaskRequest::List)),
+            ("release  v1 ", run("release  v1")),
+            ("run release v1", run("release v1")),
+            ("show x", Some(TaskRequest::Show { name: "x".to_owned() })),
+            ("never", Some(TaskRequest::DeclineOffer)),
+            ("save mine", None),
+            ("edit mine", None),
+            ("resume it maybe", None),
+            (
+                "resume it skip",
+                Some(TaskRequest::Resume {
+                    run: "it".to_owned(),
+                    choice: Some(TaskResumeChoice::Skip),
+                }),
+            ),
+        ] {
+            assert_eq!(TaskRequest::parse(words), wanted, "{words}");
+        }
+    }
 }

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ModelRef;
+use crate::{ModelRef, message::CallId};
 
 /// A step of a task, for a turn of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepTurn {
     /// The prompt; for a command, the line above it in the conversation.
@@ -27,4 +27,48 @@ pub struct StepTurn {
     /// well. Empty if there is nothing to learn.
     #[serde(default)]
     pub name: String,
+    /// The role whose model the step wants, such as `small`, if it names no model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// The steps that run side by side in this turn, in the place of a prompt or a command. Only `announcement` counts
+    /// beside them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub side_steps: Vec<SideStep>,
+}
+
+/// A step of a task that runs side by side with others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SideStep {
+    /// The id of the call that does its work. No other call of the session has it.
+    pub call: CallId,
+    /// The line above its result in the conversation.
+    pub text: String,
+    /// The title of the step. Its elf is named after it.
+    pub title: String,
+    /// The work of the step.
+    pub work: SideWork,
+}
+
+/// The work of a step that runs side by side with others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SideWork {
+    /// A shell command. If it changes something, it waits for the steps before it, and those behind it wait for it.
+    Command {
+        /// The command.
+        command: String,
+        /// The time limit, in seconds.
+        timeout_s: u64,
+    },
+    /// A prompt for an elf.
+    Prompt {
+        /// The text of the prompt.
+        text: String,
+        /// The model that the step wants.
+        model: Option<String>,
+        /// The role whose model the step wants, if it names no model.
+        role: Option<String>,
+    },
 }

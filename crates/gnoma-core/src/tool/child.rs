@@ -98,6 +98,8 @@ pub struct ChildStatus {
     pub changed: Vec<String>,
     /// The result of the last check, if anything was checked: true if it passed.
     pub passed: Option<bool>,
+    /// The reason why a call was denied because nobody could be asked, if one was.
+    pub unattended_denial: Option<String>,
 }
 
 /// A command to a running session from the code that started it.

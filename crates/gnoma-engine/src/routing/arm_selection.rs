@@ -12,10 +12,11 @@ use gnoma_router::{
     Attempt, Decision, Offer, RouterChoice, Situation, TaskKind, WeighedArm,
     classify::TaskType,
     pool::Scope,
-    rules::{AppliedRules, Role, WorkStage},
+    rules::{AppliedRules, WorkStage},
 };
 
 use super::{
+    choice_reasons::WeighedOffers,
     offers::ChoiceContext,
     plan::{NoArm, RoutePlan},
     routes::{Routes, Strategy, Verify},
@@ -96,34 +97,19 @@ impl Routes {
         let role = self.options.roles.arm_for_stage(WorkStage::Turn(task.classified.kind));
         let (offers, applied) = self.build_offers(&arms, &task, &[], context, role);
         let (strategy, choice) = self.choose_strategy(&task, &offers, &applied, seed, context);
-        let chosen = match &choice.decision {
-            Decision::Run(names) => names.clone(),
-            Decision::Accept(_) | Decision::Impossible => Vec::new(),
-        };
-        let mut chosen =
-            chosen.iter().filter_map(|name| arms.iter().find(|arm| arm.name() == *name));
-        let Some(arm) = chosen.next().cloned() else {
+        let mut chosen = chosen_arms(&choice, &arms).into_iter();
+        let Some(arm) = chosen.next() else {
             let reasons = self.exclusion_reasons(&choice, &offers);
             return Err(NoArm { dead_end: applied.dead_end, reasons });
         };
-        let mut beside: Vec<Arm> = chosen.cloned().collect();
+        let mut beside: Vec<Arm> = chosen.collect();
         if is_panel(strategy) && beside.is_empty() {
             beside.extend(second_best(&choice, &offers, &arms, &arm));
         }
         let is_alone = is_panel(strategy) && beside.is_empty();
         let strategy = if is_alone { Strategy::Single } else { strategy };
-        let (why, mut candidates) = match role.filter(|_| applied.role.is_some()) {
-            None => {
-                (self.choice_reason(&arm, &choice, &offers, context), choice.explain(&offers, seed))
-            }
-            Some(role) => {
-                let why = in_role(role, &arm, &choice, &offers);
-                let lines = choice.explain(&offers, seed);
-                (why.clone(), lines.into_iter().chain([why]).collect())
-            }
-        };
-        let said = &self.options.said;
-        candidates.extend(applied.explain(&offers).into_iter().filter(|line| !said.contains(line)));
+        let weighed = WeighedOffers { offers: &offers, applied: &applied, choice: &choice, seed };
+        let (why, candidates) = self.explain_choice(&arm, role, weighed, context);
         let routing = Routing {
             kind: task.need.kind.0.to_string(),
             complexity: task.classified.complexity,
@@ -204,18 +190,15 @@ impl Routes {
         seed: u64,
         context: ChoiceContext<'_>,
     ) -> (Strategy, RouterChoice) {
-        let situation = |verified, attempts_left| Situation {
-            need: task.router_need(),
-            attempts: Vec::new(),
-            attempts_left,
-            verified,
-        };
         if !context.failed.is_empty() {
             return (Strategy::Single, self.choose_stronger(task, offers, applied, seed, context));
         }
-        let choose =
-            |situation: &Situation| applied.choose(&self.lock_router(), situation, offers, seed);
-        let single = choose(&situation(false, 1));
+        let choose = |verified, attempts_left| {
+            let (need, attempts) = (task.router_need(), Vec::new());
+            let situation = Situation { need, attempts, attempts_left, verified };
+            applied.choose(&self.lock_router(), &situation, offers, seed)
+        };
+        let single = choose(false, 1);
         let most = self.options.max_attempts.min(single.candidates.len());
         match self.options.strategy {
             Strategy::Single | Strategy::Ensemble | Strategy::Synthesis => {
@@ -226,22 +209,18 @@ impl Routes {
         if most < 2 {
             return (Strategy::Single, single);
         }
-        let checked = choose(&situation(true, most));
+        let checked = choose(true, most);
         if !task.need.tools || !self.can_check(task) {
             let several = matches!(&checked.decision, Decision::Run(names) if names.len() > 1);
-            let is_free = self.options.strategy == Strategy::Auto;
-            return if several && is_free {
-                (panel_strategy(task), checked)
-            } else {
-                (Strategy::Single, single)
-            };
+            if several && self.options.strategy == Strategy::Auto {
+                return (panel_strategy(task), checked);
+            }
+            return (Strategy::Single, single);
         }
-        let worth =
-            |choice: &RouterChoice| first_candidate(choice, offers).and_then(|first| first.value);
-        let worths = worth(&checked).zip(worth(&single));
+        let value = |choice| first_candidate(choice, offers).and_then(|first| first.value);
+        let values = value(&checked).zip(value(&single));
         let gains = |(checked, single)| checked - single > self.check_cost(task, context);
-        let forced = self.options.strategy == Strategy::Cascade;
-        if forced || worths.is_some_and(gains) {
+        if self.options.strategy == Strategy::Cascade || values.is_some_and(gains) {
             (Strategy::Cascade, checked)
         } else {
             (Strategy::Single, single)
@@ -375,66 +354,6 @@ impl Routes {
             None => why,
         }
     }
-
-    fn choice_reason(
-        &self,
-        arm: &Arm,
-        choice: &RouterChoice,
-        offers: &[Offer],
-        context: ChoiceContext<'_>,
-    ) -> String {
-        let name = arm.name();
-        if let Some(failed) = context.failed.last() {
-            return format!("in place of {failed}, which failed at this step");
-        }
-        if context.pin == Some(&name) {
-            return "you chose it".to_owned();
-        }
-        if offers.len() == 1 {
-            return "set in your configuration".to_owned();
-        }
-        let of = |candidate: &&WeighedArm| {
-            offers.get(candidate.offer).is_some_and(|offer| offer.arm == name)
-        };
-        if !choice.candidates.iter().any(|candidate| of(&candidate)) {
-            return "the only model left".to_owned();
-        }
-        if choice.candidates.len() == 1 {
-            return "the only model available".to_owned();
-        }
-        // What it is expected to cost is far from what it costs in the end; the candidates tell it to those who ask.
-        format!("chosen out of {} models", choice.candidates.len())
-    }
-
-    fn exclusion_reasons(&self, choice: &RouterChoice, offers: &[Offer]) -> Vec<String> {
-        let reason = |(index, why): &(usize, gnoma_router::Exclusion)| {
-            let (arm, why) = (&offers.get(*index)?.arm, why.reason_text());
-            // What health and limits say names the arm already.
-            Some(if why.contains(&arm.to_string()) {
-                why.to_string()
-            } else {
-                format!("{arm}: {why}")
-            })
-        };
-        choice.excluded.iter().filter_map(reason).collect()
-    }
-}
-
-/// Explains that the arm with the role plays it, or why another arm does.
-fn in_role(
-    (role, name): (Role, &ModelRef),
-    arm: &Arm,
-    choice: &RouterChoice,
-    offers: &[Offer],
-) -> String {
-    let role = role.name();
-    if arm.name() == *name {
-        return format!("{name} has the role `{role}`");
-    }
-    let of = |index: &usize| offers.get(*index).is_some_and(|offer| offer.arm == *name);
-    let out = choice.excluded.iter().find(|(index, _)| of(index));
-    let why = out.map_or_else(|| "cannot be asked".into(), |(_, why)| why.reason_text());
-    format!("{name} has the role `{role}`, but {why}; using {} instead", arm.name())
 }
 
 /// Reports whether several arms answer in this strategy.
@@ -449,6 +368,16 @@ fn panel_strategy(task: &Task) -> Strategy {
         TaskType::Planning | TaskType::Orchestration => Strategy::Synthesis,
         _ => Strategy::Ensemble,
     }
+}
+
+/// Returns the arms that are to run by a choice, the first of them first.
+fn chosen_arms(choice: &RouterChoice, arms: &[Arm]) -> Vec<Arm> {
+    let names = match &choice.decision {
+        Decision::Run(names) => names.as_slice(),
+        Decision::Accept(_) | Decision::Impossible => &[],
+    };
+    let find = |name: &ModelRef| arms.iter().find(|arm| arm.name() == *name);
+    names.iter().filter_map(find).cloned().collect()
 }
 
 /// The candidate that is to begin.

@@ -194,13 +194,9 @@ impl Account {
         let nothing = |error| ArmReply { text: Err(error), shares: Vec::new() };
         let deadline = Instant::now() + patience;
         let expected = expected_amount(arm, &request);
-        let mut hold = match timeout_at(deadline, self.reserve(arm, expected)).await {
-            Ok(Ok(hold)) => hold,
-            Ok(Err(error)) => return nothing(error),
-            Err(_late) => {
-                let text = "the spending ledger does not respond";
-                return nothing(ProviderError::new(ErrorKind::Quota, OWN, text));
-            }
+        let mut hold = match self.reserve_until(deadline, arm, expected).await {
+            Ok(hold) => hold,
+            Err(error) => return nothing(error),
         };
         if let Some(hold) = &mut hold {
             hold.mark_sent(self.routes.now_ms(), self.routes.expected_call(arm, expected));
@@ -228,27 +224,49 @@ impl Account {
         }
         let settled = self.routes.settled_call(arm, &meter, heard_first, whole);
         let _late = timeout_at(deadline, self.settle_hold(hold, settled)).await;
-        let failed = match heard {
-            Ok(Ok(())) => {
-                self.routes.record_success(
-                    arm,
-                    first,
-                    whole,
-                    meter.reported_usage().unwrap_or_default(),
-                );
-                None
-            }
-            Ok(Err(error)) => {
-                self.routes.record_failure(arm, &error);
-                Some(error)
-            }
-            Err(_late) => {
-                self.routes.record_abandonment(arm);
-                Some(timeout_error(arm))
-            }
-        };
-        let text = failed.map_or_else(|| Ok(answer_text(answer)), Err);
+        let usage = meter.reported_usage().unwrap_or_default();
+        let text = self
+            .record_answer(arm, heard.ok(), (first, whole), usage)
+            .map(|()| answer_text(answer));
         ArmReply { text, shares: Share::from_meter(arm, &meter) }
+    }
+
+    /// Records how an arm did with a question; `heard` is `None` if it was too slow. `first` and `whole` are the
+    /// times until the beginning and the end of the answer.
+    fn record_answer(
+        &self,
+        arm: &Arm,
+        heard: Option<Result<(), ProviderError>>,
+        (first, whole): (Duration, Duration),
+        usage: Usage,
+    ) -> Result<(), ProviderError> {
+        match heard {
+            Some(Ok(())) => {
+                self.routes.record_success(arm, first, whole, usage);
+                Ok(())
+            }
+            Some(Err(error)) => {
+                self.routes.record_failure(arm, &error);
+                Err(error)
+            }
+            None => {
+                self.routes.record_abandonment(arm);
+                Err(timeout_error(arm))
+            }
+        }
+    }
+
+    /// Reserves room for a question before a deadline.
+    async fn reserve_until(
+        &self,
+        deadline: Instant,
+        arm: &Arm,
+        amount: Amount,
+    ) -> Result<Option<Hold>, ProviderError> {
+        timeout_at(deadline, self.reserve(arm, amount)).await.unwrap_or_else(|_late| {
+            let text = "the spending ledger does not respond";
+            Err(ProviderError::new(ErrorKind::Quota, OWN, text))
+        })
     }
 
     async fn reserve(&self, arm: &Arm, amount: Amount) -> Result<Option<Hold>, ProviderError> {
@@ -264,7 +282,7 @@ impl Account {
         {
             Ok(ReservationOutcome::Held(id)) => Ok(Some(Hold::new(ledger, id))),
             Ok(ReservationOutcome::Full(full)) => {
-                let why = pool::describe_full_limit(&full, &amount, at_ms, self.routes.zone());
+                let why = self.routes.describe_full_limit(&full, &amount);
                 Err(ProviderError::new(ErrorKind::Quota, OWN, why))
             }
             // Beside the conversation nothing is worth a call that nobody counts.

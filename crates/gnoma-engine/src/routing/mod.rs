@@ -10,6 +10,7 @@ pub(crate) mod arm_contributions;
 pub(crate) mod arm_panel;
 mod arm_selection;
 pub(crate) mod ask;
+mod choice_reasons;
 pub(crate) mod failover;
 pub(crate) mod meter;
 pub(crate) mod offers;

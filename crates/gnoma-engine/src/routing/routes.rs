@@ -13,8 +13,8 @@ use std::{
 
 use gnoma_core::{
     ModelRef, ProviderError, Usage,
-    ledger::{Amount, CallOrigin, Ledger, Level, PoolDraw, SettledCall},
-    tool::BoxFuture,
+    ledger::{Amount, CallOrigin, ExhaustedLimit, Ledger, Level, PoolDraw, SettledCall},
+    store::StoreFuture,
 };
 use gnoma_router::{
     ArmEstimate, PoolId, Router, TaskKind, TaskOutcome, Zone,
@@ -67,7 +67,7 @@ pub enum Verify {
 /// A store for what is learned, so that it outlives the process.
 pub trait OutcomeStore: Send + Sync {
     /// A task is over. Learns from it where what is known is kept; never fails the turn.
-    fn learn_outcome(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>>;
+    fn learn_outcome(&self, outcome: TaskOutcome) -> StoreFuture<'_, ()>;
 }
 
 /// Makes a new text of what is kept; `None` leaves it as it is.
@@ -79,7 +79,7 @@ pub trait VitalsStore: Send + Sync {
     fn is_empty(&self) -> bool;
 
     /// Lets `exchange` have the text that is kept and keeps what it makes of it, with nobody in between.
-    fn exchange(&self, exchange: Exchange) -> BoxFuture<'_, Result<(), String>>;
+    fn exchange(&self, exchange: Exchange) -> StoreFuture<'_, ()>;
 }
 
 /// The settings by which turns are routed.
@@ -276,6 +276,11 @@ impl Routes {
         (self.options.now_ms)()
     }
 
+    /// Describes a limit that has no room for a call.
+    pub(crate) fn describe_full_limit(&self, full: &ExhaustedLimit, need: &Amount) -> String {
+        self.options.limits.describe_full_limit(full, need, self.now_ms(), self.zone())
+    }
+
     pub(crate) fn zone(&self) -> Zone {
         self.options.zone
     }
@@ -324,22 +329,19 @@ impl Routes {
 
     /// Takes in what other processes observed of the arms; `None` if there is nothing to wait for.
     #[must_use]
-    pub fn hear_others(self: &Arc<Self>) -> Option<BoxFuture<'static, Result<(), String>>> {
+    pub fn hear_others(self: &Arc<Self>) -> Option<StoreFuture<'static, ()>> {
         let board = self.options.board.as_ref().filter(|board| !board.is_empty())?;
         Some(self.sync_vitals(Arc::clone(board)))
     }
 
     /// Brings what was seen of the arms to other processes; `None` where they know it all.
-    pub(crate) fn tell_others(self: &Arc<Self>) -> Option<BoxFuture<'static, Result<(), String>>> {
+    pub(crate) fn tell_others(self: &Arc<Self>) -> Option<StoreFuture<'static, ()>> {
         let board =
             self.options.board.as_ref().filter(|_| lock_ignoring_poison(&self.watch).has_news())?;
         Some(self.sync_vitals(Arc::clone(board)))
     }
 
-    fn sync_vitals(
-        self: &Arc<Self>,
-        board: Arc<dyn VitalsStore>,
-    ) -> BoxFuture<'static, Result<(), String>> {
+    fn sync_vitals(self: &Arc<Self>, board: Arc<dyn VitalsStore>) -> StoreFuture<'static, ()> {
         let routes = Arc::clone(self);
         let exchange: Exchange = Box::new(move |text| {
             let now_ms = routes.now_ms();
@@ -478,19 +480,13 @@ impl Routes {
     pub(crate) fn learn_outcome(
         self: &Arc<Self>,
         outcome: TaskOutcome,
-    ) -> Option<BoxFuture<'static, Result<(), String>>> {
+    ) -> Option<StoreFuture<'static, ()>> {
         if !self.options.learn {
             return None;
         }
         lock_ignoring_poison(&self.router).record_outcome(&outcome);
-        self.options.memory.as_ref()?;
-        let routes = Arc::clone(self);
-        Some(Box::pin(async move {
-            match &routes.options.memory {
-                Some(memory) => memory.learn_outcome(outcome).await,
-                None => Ok(()),
-            }
-        }))
+        let memory = Arc::clone(self.options.memory.as_ref()?);
+        Some(Box::pin(async move { memory.learn_outcome(outcome).await }))
     }
 }
 

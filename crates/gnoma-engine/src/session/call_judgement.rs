@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    Event, Tool, ToolCall, ToolCx,
+    Tool, ToolCall, ToolCx,
     lifecycle::PointAnswer,
     message::CallId,
     session::NoticeLevel,
@@ -15,6 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::{
     extension_calls::BeforeCallHooks,
+    handle::MissingFilesError,
     state::{FrontEndGone, Session},
     verdicts::{Decision, HookInstructions, JudgedCall},
 };
@@ -59,7 +60,7 @@ impl Session {
         while self.judging.current.is_none() {
             let Some(there) = self.judging.files_ready() else { return };
             let Some(call) = self.judging.queue.pop_front() else { return };
-            if let Err(reason) = there {
+            if let Err(MissingFilesError(reason)) = there {
                 self.tell_refused(&call.id, &reason);
                 self.inbox.push_back(Input::Judged(call.id, Verdict::Deny { reason }));
                 continue;
@@ -113,7 +114,7 @@ impl Session {
         };
         match kept {
             Ok(()) => Ok(()),
-            Err(text) => self.emit(Event::Notice { level: NoticeLevel::Warning, text }).await,
+            Err(error) => self.notify(NoticeLevel::Warning, error.to_string()).await,
         }
     }
 }
@@ -244,11 +245,16 @@ async fn decide_with_hooks(
     let decision = heard
         .decide_after_hooks(&before, &deciding, &mut call)
         .await
-        .unwrap_or_else(denial_with_reason);
+        .unwrap_or_else(|HookDenial(reason)| denial_with_reason(reason));
     let HookAnswers { mut said, ask: _ } = heard;
     said.amended = (call.arguments != written).then_some(call);
     Decision { said, ..decision }
 }
+
+/// The denial of a call by a hook, with the hook's reason.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct HookDenial(String);
 
 /// The answers of hooks before a call.
 #[derive(Default)]
@@ -259,13 +265,13 @@ struct HookAnswers {
 }
 
 impl HookAnswers {
-    /// The errors are reasons of hooks that forbid it.
+    /// Decides about a call once the hooks before it have answered.
     async fn decide_after_hooks(
         &mut self,
         before: &BeforeCallHooks,
         deciding: &CallJudge,
         call: &mut ToolCall,
-    ) -> Result<Decision, String> {
+    ) -> Result<Decision, HookDenial> {
         // Hooks hear of the call as it is judged.
         deciding.normalize_on_thread(call).await;
         self.run_before_tool_hooks(before, call).await?;
@@ -273,7 +279,7 @@ impl HookAnswers {
         let mut started = self.hear_started(before, deciding, call).await?;
         let decision = deciding.both_off_loop(call, started.clone(), self.ask.clone()).await;
         let Verdict::Ask { reason, .. } = &decision.verdict else { return Ok(decision) };
-        // Whoever would be asked may want it otherwise.
+        // Hooks may change a call before a person is asked about it.
         let mut is_changed = run_permission_hooks(before, call, reason).await?;
         if is_changed {
             deciding.normalize_on_thread(call).await;
@@ -294,7 +300,7 @@ impl HookAnswers {
         before: &BeforeCallHooks,
         deciding: &CallJudge,
         call: &ToolCall,
-    ) -> Result<Option<ToolCall>, String> {
+    ) -> Result<Option<ToolCall>, HookDenial> {
         let Some(mut started) = deciding.session_start_call(call) else { return Ok(None) };
         self.run_before_tool_hooks(before, &mut started).await?;
         Ok(Some(started))
@@ -305,7 +311,7 @@ impl HookAnswers {
         &mut self,
         before: &BeforeCallHooks,
         call: &mut ToolCall,
-    ) -> Result<(), String> {
+    ) -> Result<(), HookDenial> {
         let PointAnswer { block, ask, arguments, context, stop, .. } =
             before.ask_before_tool(call).await;
         if let Some(arguments) = arguments {
@@ -314,7 +320,7 @@ impl HookAnswers {
         self.ask = self.ask.take().or(ask);
         self.said.context.extend(context);
         self.said.stop = self.said.stop.take().or(stop);
-        block.map_or(Ok(()), Err)
+        block.map_or(Ok(()), |reason| Err(HookDenial(reason)))
     }
 }
 
@@ -323,11 +329,11 @@ async fn run_permission_hooks(
     before: &BeforeCallHooks,
     call: &mut ToolCall,
     reason: &str,
-) -> Result<bool, String> {
+) -> Result<bool, HookDenial> {
     let PointAnswer { block, arguments, .. } =
         before.ask_permission_hooks(call, reason.to_owned()).await;
     if let Some(reason) = block {
-        return Err(reason);
+        return Err(HookDenial(reason));
     }
     let is_changed = arguments.is_some();
     if let Some(arguments) = arguments {

@@ -7,7 +7,6 @@ use gnoma_core::{
     ledger::{CallOrigin, PoolDraw, ReservationOutcome, ReservationRequest, SettledCall, Unit},
     session::NoticeLevel,
     store::StoreError,
-    task::box_future,
 };
 use gnoma_router::pool;
 use tokio::time::timeout;
@@ -64,7 +63,7 @@ impl Session {
             rest.extend(Share::from_meter(&arm, &meter));
         }
         if let Some(told) = self.router.routes.tell_others() {
-            self.spending.settling.spawn(box_future(async move { told.await.err() }));
+            self.spending.settling.spawn(told);
         }
         rest
     }
@@ -92,11 +91,9 @@ impl Session {
         let ask = ReservationRequest { at_ms, arm, amount, is_priced, draws, origin };
         self.spending.settle_in_time(async move {
             match ledger.reserve(ask).await {
-                Ok(ReservationOutcome::Held(id)) => {
-                    error_sentence(ledger.commit(id, at_ms, call).await)
-                }
-                Ok(ReservationOutcome::Full(_)) => None,
-                Err(error) => Some(error.sentence),
+                Ok(ReservationOutcome::Held(id)) => ledger.commit(id, at_ms, call).await,
+                Ok(ReservationOutcome::Full(_)) => Ok(()),
+                Err(error) => Err(error),
             }
         });
     }
@@ -138,7 +135,7 @@ impl Session {
             return;
         }
         if let Some(learnt) = self.router.routes.learn_outcome(outcome) {
-            self.spending.settling.spawn(box_future(async move { learnt.await.err() }));
+            self.spending.settling.spawn(learnt);
         }
     }
 
@@ -207,26 +204,29 @@ impl Session {
         self.send_event(Event::Notice { level: NoticeLevel::Warning, text }).await
     }
 
-    /// Says once that something beside the work does not work.
-    pub(super) async fn warn_save_failure(&mut self, why: String) -> Result<(), FrontEndGone> {
+    /// Says once that something beside the work could not be saved.
+    pub(super) async fn warn_save_failure(
+        &mut self,
+        error: StoreError,
+    ) -> Result<(), FrontEndGone> {
         if std::mem::replace(&mut self.spending.has_complained, true) {
             return Ok(());
         }
-        let text = format!("could not save all spending and routing data: {why}");
+        let text = format!("could not save all spending and routing data: {error}");
         self.notify(NoticeLevel::Warning, text).await
     }
 
     pub(super) async fn tell_unsettled(&mut self) -> Result<(), FrontEndGone> {
         while let Some(done) = self.spending.settling.try_join_next() {
-            if let Ok(Some(why)) = done {
-                self.warn_save_failure(why).await?;
+            if let Ok(Err(error)) = done {
+                self.warn_save_failure(error).await?;
             }
         }
         Ok(())
     }
 
     /// Ends what is in progress. Returns what could not be saved, if that was not reported yet.
-    pub(super) async fn end_spending(&mut self) -> Option<String> {
+    pub(super) async fn end_spending(&mut self) -> Option<StoreError> {
         self.waiting = None;
         self.drop_call();
         // The session that started this one counts it, too.
@@ -240,7 +240,7 @@ impl Session {
         let mut failure = None;
         let all = async {
             while let Some(done) = settling.join_next().await {
-                failure = failure.take().or(done.ok().flatten());
+                failure = failure.take().or(done.ok().and_then(Result::err));
             }
         };
         let _late = timeout(SETTLING_PATIENCE, all).await;
@@ -249,11 +249,7 @@ impl Session {
 }
 
 /// A session that is stopped before this has begun lets the room go.
-async fn commit_hold(hold: Hold, at_ms: i64, call: SettledCall) -> Option<String> {
-    let (ledger, id) = hold.into_parts()?;
-    error_sentence(ledger.commit(id, at_ms, call).await)
-}
-
-fn error_sentence(result: Result<(), StoreError>) -> Option<String> {
-    result.err().map(|error| error.sentence)
+async fn commit_hold(hold: Hold, at_ms: i64, call: SettledCall) -> Result<(), StoreError> {
+    let Some((ledger, id)) = hold.into_parts() else { return Ok(()) };
+    ledger.commit(id, at_ms, call).await
 }

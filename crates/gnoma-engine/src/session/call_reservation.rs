@@ -111,7 +111,7 @@ impl Session {
         levels.retain(|level| level.pool != pool || level.limit != limit);
         levels.push(Level { pool, limit, used, held: 0, resets_at_ms: free_at_ms });
         let routes = &self.router.routes;
-        let error = room::limit_error(full, need, routes.now_ms(), routes.zone());
+        let error = room::limit_error(full, need, routes);
         self.answer_reservation(Room::Refused(error));
     }
 
@@ -138,7 +138,7 @@ impl Session {
             self.answer_reservation(Room::Denied(error));
             return Ok(());
         }
-        self.warn_save_failure(error.sentence).await?;
+        self.warn_save_failure(error).await?;
         self.answer_reservation(Room::Held);
         Ok(())
     }

@@ -68,7 +68,7 @@ impl Session {
     /// is handed.
     pub(super) fn run_tool(&mut self, written: &ToolCall, is_check: bool) {
         let admitted = self.gate.call_and_grant(&written.id);
-        // What was judged as a call of another tool is run as one.
+        // A call that was judged as one of another tool runs as one.
         let tool =
             admitted.as_ref().and_then(|(call, _)| self.tools.by_name.get(&call.expose().name));
         let tool = tool.map(Arc::clone);
@@ -154,22 +154,18 @@ impl Run {
         let (mut started, mut duration_ms, mut stop) = (Instant::now(), 0, None);
         let work = async {
             if let Some(firewall) = learns {
-                let learned = spawn_blocking(move || {
-                    drop(firewall.redact_text(&processes::command_lines()));
-                });
-                // Without it the output is checked all the same.
-                learned.await.ok();
+                learn_foreign_secrets(firewall).await;
             }
             let mut outcome = match keep_before {
                 Some(CheckpointBeforeCall { files, label, is_beside: true }) => {
-                    // It runs in any case.
+                    // The call runs in any case.
                     let kept = async { drop(files.keep_before(label).await) };
                     run_during_save(&cx.stop.clone(), kept, tool.run(call, cx)).await
                 }
                 Some(CheckpointBeforeCall { files, label, is_beside: false }) => {
                     match cx.stop.run_until_cancelled(files.keep_before(label)).await {
                         None => return ToolOutcome::Interrupted(String::new()),
-                        Some(Err(why)) => return ToolOutcome::failure_text(why),
+                        Some(Err(error)) => return ToolOutcome::failure_text(error.to_string()),
                         Some(Ok(())) => started = Instant::now(),
                     }
                     tool.run(call, cx).await
@@ -186,18 +182,21 @@ impl Run {
                     (outcome, stop) = said;
                 }
             }
-            match large_results {
-                Some((large_results, reader)) => {
-                    large_results.put_away(&reader.name, outcome).await
-                }
-                None => outcome,
-            }
+            let Some((large_results, reader)) = large_results else { return outcome };
+            large_results.put_away(&reader.name, outcome).await
         };
         let outcome = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_panic| {
             ToolOutcome::failure_text(format!("`{name}` crashed; its work may be half done"))
         });
         FinishedCall { call: id, outcome, duration_ms, is_check, stop }
     }
+}
+
+/// Learns the secrets in the arguments of other programs.
+async fn learn_foreign_secrets(firewall: Arc<Firewall>) {
+    let learned = spawn_blocking(move || drop(firewall.redact_text(&processes::command_lines())));
+    // Without it the output is checked all the same.
+    learned.await.ok();
 }
 
 /// Runs a call while the files are still being kept, and waits for both.

@@ -44,7 +44,7 @@ impl Session {
             lifecycle.on_event(&event);
         }
         self.persistence.store_event(&event, self.turn.history(), self.turn_ends).await;
-        self.events.send(event).await.map_err(|_| FrontEndGone)
+        self.front_end.events.send(event).await.map_err(|_| FrontEndGone)
     }
 
     pub(super) async fn notify(

@@ -8,7 +8,7 @@ use gnoma_core::{
     message::{CallId, ResultPart},
     session::{NoticeLevel, PermissionMode, StepTurn},
     task::box_future,
-    tool::{ToolKind, ToolOutput, ToolSession},
+    tool::{ToolOutput, ToolSession},
 };
 use tokio::{sync::oneshot, time::timeout};
 
@@ -85,8 +85,7 @@ impl Session {
             let text = format!("`{model}` is not in this session; another model answers");
             prepared.notices.push(text);
         }
-        let shell = self.tools.full.iter().find(|spec| spec.kind == ToolKind::Shell);
-        let shell = shell.map(|spec| spec.name.clone()).unwrap_or_default();
+        let shell = self.shell_name().unwrap_or_default();
         self.inbox.push_back(Input::Prepared(prepared, shell));
     }
 
@@ -96,23 +95,23 @@ impl Session {
             return Ok(());
         }
         let Some(step) = self.added.next_step.take() else { return Ok(()) };
-        let StepTurn { text, command, model, timeout_s, announcement, failed_models, name } = step;
+        let StepTurn { text, command, timeout_s, failed_models, name, side_steps, .. } = step;
         self.router.failed_models = failed_models;
         self.router.step = Some(name).filter(|name| !name.is_empty()).map(Into::into);
-        self.notify(NoticeLevel::Info, announcement).await?;
-        if let Some(model) = model
-            && command.is_none()
-            && !self.router.pin_turn(&model)
-        {
-            let text = format!("`{model}` is not in this session; another model answers");
-            self.notify(NoticeLevel::Warning, text).await?;
+        self.notify(NoticeLevel::Info, step.announcement).await?;
+        if !side_steps.is_empty() {
+            // What elfs spend counts for this turn.
+            self.router.begin_turn();
+            let calls = side_steps.into_iter().map(|step| self.side_call(step)).collect();
+            self.inbox.push_back(Input::RunSideSteps(calls));
+            return Ok(());
         }
         let Some(command) = command else {
+            self.pin_step(step.model, step.role).await?;
             self.inbox.push_back(Input::Say(Message::user_text(text)));
             return Ok(());
         };
-        let shell = self.tools.full.iter().find(|spec| spec.kind == ToolKind::Shell);
-        let shell = shell.map(|spec| spec.name.clone()).unwrap_or_default();
+        let shell = self.shell_name().unwrap_or_default();
         let command = StepCommand { line: text, command, shell, timeout_s };
         self.inbox.push_back(Input::RunCommand(command));
         Ok(())

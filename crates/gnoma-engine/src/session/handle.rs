@@ -39,7 +39,7 @@ pub struct Options {
     pub permissions: Permissions,
     /// Keeps secrets from models; the arms' providers use the same firewall.
     pub firewall: Arc<Firewall>,
-    /// Somebody can answer permission questions.
+    /// True if a person can answer permission questions.
     pub interactive: bool,
     /// Numbers turns stay within.
     pub limits: Limits,
@@ -76,7 +76,12 @@ pub struct Options {
 }
 
 /// A signal that says whether files are there; an error says why they never will be.
-pub type CheckpointReadiness = watch::Receiver<Option<Result<(), String>>>;
+pub type CheckpointReadiness = watch::Receiver<Option<Result<(), MissingFilesError>>>;
+
+/// The files with which a session works will never be there; the reason in words for people.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct MissingFilesError(pub String);
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -27,7 +27,9 @@ mod room;
 mod router;
 mod routing;
 mod session_loop;
+mod side_answer;
 mod side_model;
+mod side_steps;
 mod silence;
 mod spending;
 mod state;
@@ -40,6 +42,8 @@ mod window_fullness;
 mod work_checks;
 
 pub use self::{
-    handle::{CheckpointReadiness, Handle, Options, ProjectCheckRunner, ToolUpdates},
+    handle::{
+        CheckpointReadiness, Handle, MissingFilesError, Options, ProjectCheckRunner, ToolUpdates,
+    },
     state::Session,
 };

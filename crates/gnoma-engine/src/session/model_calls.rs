@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    ErrorKind, Event, FormatStage, Message, ModelRequest, Provider as _, ProviderError,
-    StreamEvent, ToolChoice, ToolSpec, Usage, duration,
+    ErrorKind, Event, EventStream, FormatStage, Message, ModelRequest, Provider as _,
+    ProviderError, StreamEvent, ToolChoice, ToolSpec, Usage, duration,
+    ledger::SettledCall,
     session::NoticeLevel,
     tool::{Tier, ToolKind},
 };
@@ -69,15 +70,23 @@ impl Session {
                 self.spending.hold = None;
                 arm_panel::stream_panel(panel)
             }
-            None => {
-                if let Some(hold) = &mut self.spending.hold {
-                    hold.mark_sent(now_ms, expected_call);
-                }
-                arm.with_firewall(&self.firewall).stream(request)
-            }
+            None => self.stream_arm(&arm, request, (now_ms, expected_call)),
         });
         self.spending.call = Some(self.call_of(arm, context_tokens, shares));
         self.tell_notices().await
+    }
+
+    /// Sends a request to an arm, and notes when, and what the call is expected to take.
+    fn stream_arm(
+        &mut self,
+        arm: &Arm,
+        request: ModelRequest,
+        (at_ms, expected): (i64, SettledCall),
+    ) -> EventStream {
+        if let Some(hold) = &mut self.spending.hold {
+            hold.mark_sent(at_ms, expected);
+        }
+        arm.with_firewall(&self.firewall).stream(request)
     }
 
     fn call_of(&self, arm: Arm, context_tokens: u64, shares: Option<arm_panel::Shares>) -> Call {

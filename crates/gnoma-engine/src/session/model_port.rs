@@ -3,7 +3,6 @@
 use std::fmt;
 
 use gnoma_core::{
-    duration,
     lifecycle::{SideModel, SideQuestion},
     tool::BoxFuture,
 };
@@ -12,10 +11,10 @@ use tokio::{
     time::timeout,
 };
 
-use super::pending::{PendingRequests, ToolRequest};
-
-/// The answer to a side question, or the reason why there is none.
-pub(super) type SideAnswer = Result<String, String>;
+use super::{
+    pending::{PendingRequests, ToolRequest},
+    side_answer::{SideAnswer, SideQuestionError},
+};
 
 /// The way from what was added to its session.
 pub(super) struct ModelPort {
@@ -48,14 +47,13 @@ impl SideModel for ModelPort {
         Box::pin(async move {
             let patience = question.patience;
             let asked = async {
-                let over = || "the session is over".to_owned();
                 let (answer, answered) = oneshot::channel();
                 let request = ToolRequest::AskModel(question, answer);
-                requests.send(request).await.map_err(|_gone| over())?;
-                answered.await.unwrap_or_else(|_gone| Err(over()))
+                requests.send(request).await.map_err(|_gone| SideQuestionError::SessionOver)?;
+                answered.await.unwrap_or(Err(SideQuestionError::SessionOver))
             };
-            let late = || Err(format!("no answer within {}", duration::format_duration(patience)));
-            timeout(patience, asked).await.unwrap_or_else(|_| late())
+            let answer = timeout(patience, asked).await;
+            answer.unwrap_or(Err(SideQuestionError::Late(patience)))
         })
     }
 }

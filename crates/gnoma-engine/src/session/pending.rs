@@ -26,6 +26,7 @@ use tokio::{
     task::JoinSet,
 };
 
+use super::side_answer::SideAnswer;
 use crate::{rights::Rights, routing::ask::Share};
 
 /// Requests of tools that may wait for the session.
@@ -50,7 +51,7 @@ pub(super) enum ToolRequest {
     /// A question whose answer is no longer awaited.
     TakeBack(CallId),
     /// A question that an extension wants to ask a model.
-    AskModel(SideQuestion, oneshot::Sender<Result<String, String>>),
+    AskModel(SideQuestion, oneshot::Sender<SideAnswer>),
     /// The usage of such a question.
     Paid(Vec<Share>),
 }
@@ -95,6 +96,15 @@ pub(super) struct ChildStarter {
 }
 
 impl ChildStarter {
+    pub(super) fn new(
+        spawner: Option<Arc<dyn Spawner>>,
+        lifecycle: Option<Arc<dyn Lifecycle>>,
+        rights: Rights,
+        spans: Option<Arc<dyn CallSpans>>,
+    ) -> Self {
+        Self { spawner, lifecycle, rights, telling: Arc::default(), spans }
+    }
+
     fn listener_for(&self, kind: PointKind) -> Option<Arc<dyn Lifecycle>> {
         self.lifecycle.clone().filter(|lifecycle| lifecycle.has_listener(kind))
     }

@@ -11,7 +11,7 @@ use gnoma_core::{
     },
     store::{StoreError, StoreErrorKind},
 };
-use gnoma_router::{Zone, pool};
+use gnoma_router::pool;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -101,12 +101,8 @@ fn time_until_room(full: &ExhaustedLimit, now_ms: i64) -> Option<Duration> {
 }
 
 /// A limit without room, as a failure: one that waiting fixes, if it does.
-pub(super) fn limit_error(
-    full: &ExhaustedLimit,
-    need: &Amount,
-    now_ms: i64,
-    zone: Zone,
-) -> ProviderError {
+pub(super) fn limit_error(full: &ExhaustedLimit, need: &Amount, routes: &Routes) -> ProviderError {
+    let now_ms = routes.now_ms();
     let kind = match full.limit.unit {
         Unit::MicroUsd => ErrorKind::Quota,
         Unit::Requests
@@ -119,8 +115,7 @@ pub(super) fn limit_error(
             None => ErrorKind::Quota,
         },
     };
-    let mut error =
-        ProviderError::new(kind, OWN, pool::describe_full_limit(full, need, now_ms, zone));
+    let mut error = ProviderError::new(kind, OWN, routes.describe_full_limit(full, need));
     error.retry_after = full
         .free_at_ms
         .and_then(|at_ms| u64::try_from(at_ms.saturating_sub(now_ms)).ok())

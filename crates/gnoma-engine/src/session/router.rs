@@ -167,6 +167,12 @@ impl Router {
         find_model(wanted, names.iter()).cloned()
     }
 
+    /// Returns the model that the settings give this role, such as `small`, if it can be asked.
+    pub(super) fn model_by_role(&self, role: &str) -> Option<ModelRef> {
+        let arm = self.routes.options.roles.arm_of(role)?;
+        self.model_by_name(&arm.to_string())
+    }
+
     /// Lets the turn that is about to begin use the model of this name, if there is one.
     pub(super) fn pin_turn(&mut self, wanted: &str) -> bool {
         self.turn_pin = self.model_by_name(wanted);

@@ -16,7 +16,7 @@ use tokio::{
 use super::{
     handle::{Handle, Options, Order},
     pending::ToolRequest,
-    state::{FinishedCall, FrontEndGone, PendingWork, Session},
+    state::{FinishedCall, FrontEnd, FrontEndGone, PendingWork, Session},
     verdicts::{JudgedCall, JudgementQueue},
 };
 use crate::{
@@ -62,7 +62,7 @@ impl Session {
         let (outlet, events) = mpsc::channel(MAX_EVENTS);
         let started = started_event(&options, options.mode);
         let has_checks = options.routes.options.runs_checks();
-        let session = Self::new(options, inlet, outlet);
+        let session = Self::new(options, FrontEnd { orders: Some(inlet), events: outlet });
         let rights = session.gate.rights.clone();
         let mut task = JoinSet::new();
         task.spawn(box_future(session.run_to_end(started)));
@@ -71,14 +71,14 @@ impl Session {
 
     async fn run_to_end(mut self, started: Event) {
         if self.run(started).await.is_err() {
-            // Nobody is there to hear of it; what the turn has done is kept all the same.
+            // No front end hears of it; the work of the turn is saved all the same.
             let _unheard = self.feed_input(Input::Close).await;
         }
         self.stream = None;
         self.running.shutdown().await;
         self.end_additions().await;
-        if let Some(why) = self.end_spending().await {
-            let _gone = self.warn_save_failure(why).await;
+        if let Some(error) = self.end_spending().await {
+            let _gone = self.warn_save_failure(error).await;
         }
         self.persistence.close().await;
         while let Ok(aside) = self.persistence.asides.try_recv() {
@@ -99,7 +99,7 @@ impl Session {
             self.emit(Event::ThinkingChanged { thinking: Some(thinking) }).await?;
         }
         self.begin_additions();
-        while self.orders.is_some() || !self.turn.is_idle() {
+        while self.front_end.orders.is_some() || !self.turn.is_idle() {
             let woke = self.next().await;
             self.handle_wakeup(woke).await?;
         }
@@ -111,7 +111,7 @@ impl Session {
         let silent_until = self.silent_until();
         tokio::select! {
             biased;
-            order = next_order(&mut self.orders) => Wakeup::Order(order),
+            order = next_order(&mut self.front_end.orders) => Wakeup::Order(order),
             Some(ended) = self.running.join_next() => Wakeup::Ended(ended),
             judged = self.judging.next() => Wakeup::Judged(judged.map(Box::new)),
             Some(aside) = self.persistence.asides.recv() => Wakeup::Aside(aside),
@@ -217,7 +217,7 @@ impl Session {
     }
 
     async fn close(&mut self) -> Result<(), FrontEndGone> {
-        self.orders = None;
+        self.front_end.orders = None;
         self.added.next_step = None;
         self.feed_input(Input::Close).await
     }
@@ -307,25 +307,32 @@ impl Session {
             Effect::LetOutside(call) => self.gate.let_outside(&call),
             Effect::RunTool(call) => self.run_tool(&call, false),
             Effect::RunCheck(call) => self.run_tool(&call, true),
-            Effect::StopTools => {
-                let ready = self.judging.ready.take();
-                self.judging = JudgementQueue { ready, ..JudgementQueue::default() };
-                std::mem::take(&mut self.stop).cancel();
-                self.take_back(None).await?;
-            }
+            Effect::StopTools => self.stop_tools().await?,
             Effect::AbortTools => self.running.abort_all(),
             Effect::Sleep(wait) => self.wake = Some(Instant::now() + wait),
             Effect::CancelSleep => self.wake = None,
-            Effect::Emit(event) => {
-                let state = if let Event::State(state) = event { Some(state) } else { None };
-                self.emit(event).await?;
-                match state {
-                    Some(SessionState::Idle) => self.ask_again().await?,
-                    // Also what calls have started that are over.
-                    Some(SessionState::Cancelling) => std::mem::take(&mut self.stop).cancel(),
-                    Some(SessionState::Active | SessionState::Closed) | None => (),
-                }
-            }
+            Effect::Emit(event) => self.emit_from_turn(event).await?,
+        }
+        Ok(())
+    }
+
+    /// Stops running calls, and drops those that are not judged yet and all open questions.
+    async fn stop_tools(&mut self) -> Result<(), FrontEndGone> {
+        let ready = self.judging.ready.take();
+        self.judging = JudgementQueue { ready, ..JudgementQueue::default() };
+        std::mem::take(&mut self.stop).cancel();
+        self.take_back(None).await
+    }
+
+    /// Emits an event of the turn, and does what follows from a new state.
+    async fn emit_from_turn(&mut self, event: Event) -> Result<(), FrontEndGone> {
+        let state = if let Event::State(state) = event { Some(state) } else { None };
+        self.emit(event).await?;
+        match state {
+            Some(SessionState::Idle) => self.ask_again().await?,
+            // Also what calls have started that are over.
+            Some(SessionState::Cancelling) => std::mem::take(&mut self.stop).cancel(),
+            Some(SessionState::Active | SessionState::Closed) | None => (),
         }
         Ok(())
     }

@@ -7,12 +7,15 @@ use gnoma_core::{
     Content,
     lifecycle::SideQuestion,
     task::box_future,
-    tool::{ChildEnd, ChildLink, ChildTask, Parent, Spawner},
+    tool::{ChildEnd, ChildLink, ChildTask, Parent, SpawnError, Spawner},
 };
 use tokio::sync::oneshot;
 
 use super::{
-    extension_calls::MAX_BESIDE, model_port::SideAnswer, pending::ToolRequest, state::Session,
+    extension_calls::MAX_BESIDE,
+    pending::ToolRequest,
+    side_answer::{SideAnswer, SideQuestionError},
+    state::Session,
 };
 use crate::{
     arm::Arm,
@@ -39,7 +42,7 @@ impl Session {
     ) {
         while self.added.beside.try_join_next().is_some() {}
         if self.added.beside.len() >= MAX_BESIDE {
-            let _gone = answer.send(Err("too many are already running".to_owned()));
+            let _gone = answer.send(Err(SideQuestionError::TooMany));
             return;
         }
         if question.may_look {
@@ -67,30 +70,30 @@ impl Session {
 
     /// Returns the arms that may be asked beside the conversation, in the order in which they are asked, or the
     /// reason why none may.
-    fn arms_beside(&mut self, wanted: Option<&str>) -> Result<Vec<Arm>, String> {
+    fn arms_beside(&mut self, wanted: Option<&str>) -> Result<Vec<Arm>, SideQuestionError> {
         self.look_for_paths();
         let (task, answering) = (self.current_task(), self.answering_arm());
         let context = self.router.choice_context();
         let routes = &self.router.routes;
         let Some(wanted) = wanted else {
             let arms = routes.rank_summarizers(&task, context, answering.as_ref());
-            let nobody = || "no model can be asked now".to_owned();
-            return (!arms.is_empty()).then_some(arms).ok_or_else(nobody);
+            return if arms.is_empty() { Err(SideQuestionError::NoModel) } else { Ok(arms) };
         };
         let named = self.router.model_by_name(wanted);
         let context = ChoiceContext { pin: named.as_ref(), ..context };
         let free = named.as_ref().map(|_| routes.rank_summarizers(&task, context, None));
         let mut arms = free.unwrap_or_default();
         arms.retain(|arm| named.as_ref() == Some(&arm.name()));
-        let nobody =
-            || format!("the model `{wanted}` is unavailable, or not one of this session's");
-        (!arms.is_empty()).then_some(arms).ok_or_else(nobody)
+        if arms.is_empty() {
+            return Err(SideQuestionError::UnknownModel(wanted.to_owned()));
+        }
+        Ok(arms)
     }
 }
 
-/// A question, and whom it is put to.
+/// A question, and the arms that are asked.
 struct SideRequest {
-    arms: Result<Vec<Arm>, String>,
+    arms: Result<Vec<Arm>, SideQuestionError>,
     account: Account,
     system: String,
     text: String,
@@ -107,10 +110,10 @@ impl SideRequest {
             shares.extend(said.shares);
             match said.text {
                 Ok(text) => return Ok(text),
-                Err(error) => failures.push(format!("{}: {error}", arm.name())),
+                Err(error) => failures.push((arm.name(), error)),
             }
         }
-        Err(failures.join("; "))
+        Err(SideQuestionError::AllFailed(failures))
     }
 }
 
@@ -121,7 +124,7 @@ async fn ask_with_files(
     mut answer: oneshot::Sender<SideAnswer>,
 ) {
     let Some((spawner, parent)) = starter else {
-        let _gone = answer.send(Err("no sessions can be started here".to_owned()));
+        let _gone = answer.send(Err(SpawnError::Unavailable.into()));
         return;
     };
     let task = ChildTask {
@@ -139,9 +142,9 @@ async fn ask_with_files(
     let _gone = answer.send(match said {
         Ok(result) => match result.end {
             ChildEnd::Completed => Ok(result.text),
-            ChildEnd::Cancelled => Err("it was cancelled".to_owned()),
-            ChildEnd::Failed(why) => Err(why),
+            ChildEnd::Cancelled => Err(SideQuestionError::Cancelled),
+            ChildEnd::Failed(why) => Err(SideQuestionError::ChildFailed(why)),
         },
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
     });
 }

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Message, ModelRef, Role, StreamEvent, Usage, session::ContextUse, task::box_future,
+    Message, ModelRef, Role, StreamEvent, Usage, session::ContextUse, store::StoreError,
+    task::box_future,
 };
 use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -66,8 +67,8 @@ pub(super) struct Spending {
     pub(super) tracker: Tracker,
     /// The last reported value.
     pub(super) told_context: Option<ContextUse>,
-    /// Work that nobody waits for, each with what went wrong.
-    pub(super) settling: JoinSet<Option<String>>,
+    /// Saves that the session does not wait for.
+    pub(super) settling: JoinSet<Result<(), StoreError>>,
     /// Calls that are being settled, each until its token is cancelled: the next call waits for
     /// them, so that the ledger knows of them when it says whether there is room.
     pub(super) unsettled: Vec<CancellationToken>,
@@ -102,7 +103,7 @@ impl Spending {
     /// Settles beside the session, but before its next call.
     pub(super) fn settle_in_time(
         &mut self,
-        settle: impl Future<Output = Option<String>> + Send + 'static,
+        settle: impl Future<Output = Result<(), StoreError>> + Send + 'static,
     ) {
         let call = CancellationToken::new();
         let guard = call.clone().drop_guard();

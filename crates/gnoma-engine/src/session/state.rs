@@ -32,6 +32,7 @@ use super::{
     verdicts::JudgementQueue,
 };
 use crate::{
+    answer_form::AnswerForm,
     compact::CompactionSummary,
     gate::Gate,
     last_model_request::LastRequest,
@@ -39,11 +40,18 @@ use crate::{
     prompt,
     rights::Rights,
     routing::{arm_panel::Shares, ask::Share, task::Task, verify::Finding},
-    turn::{CompactionFailure, Effect, Input, Turn},
+    turn::{CompactionFailure, Effect, Input, Limits, Turn},
 };
 
 /// Pieces of tool output that may wait; more are dropped, they are only for watching.
 const MAX_PROGRESS: usize = 256;
+
+/// The way to the front end and back.
+pub(super) struct FrontEnd {
+    /// `None` once the session was closed.
+    pub(super) orders: Option<mpsc::Receiver<Order>>,
+    pub(super) events: mpsc::Sender<Event>,
+}
 
 /// The front end is gone.
 pub(super) struct FrontEndGone;
@@ -98,6 +106,21 @@ pub(super) struct Prompts {
 }
 
 impl Prompts {
+    /// Makes the prompts of a session, and notes what fills its window before the first request.
+    fn open(
+        make: Box<dyn Fn(Tier) -> String + Send + Sync>,
+        gauge: Arc<LastRequest>,
+        tools: &Toolset,
+        turn: &Turn,
+    ) -> Self {
+        let mut prompts = Self { make, made: HashMap::new(), example: None, gauge };
+        let specs = Arc::clone(tools.specs(Tier::Full));
+        let system = prompts.system_prompt(Tier::Full);
+        prompts.gauge.record_request(system, specs, turn.history().to_vec());
+        prompts.gauge.set_summary(turn.conversation().0.cloned());
+        prompts
+    }
+
     pub(super) fn system_prompt(&mut self, tier: Tier) -> Arc<str> {
         Arc::clone(self.made.entry(tier).or_insert_with(|| (self.make)(tier).into()))
     }
@@ -139,9 +162,7 @@ pub struct Session {
     pub(super) reads_results: Option<Arc<ToolSpec>>,
     /// The effects being performed end the turn.
     pub(super) turn_ends: bool,
-    /// `None` once it was closed.
-    pub(super) orders: Option<mpsc::Receiver<Order>>,
-    pub(super) events: mpsc::Sender<Event>,
+    pub(super) front_end: FrontEnd,
     pub(super) stream: Option<EventStream>,
     pub(super) waiting: Option<BoxFuture<'static, PendingWork>>,
     pub(super) running: JoinSet<FinishedCall>,
@@ -160,61 +181,55 @@ impl fmt::Debug for Session {
     }
 }
 
+/// Makes the turn machine of a session, with the tools that are on offer.
+fn open_turn(
+    history: Vec<Arc<Message>>,
+    limits: Limits,
+    shape: Option<AnswerForm>,
+    (added, tools): (&Additions, &Toolset),
+) -> Turn {
+    let turn = Turn::new(history, [], limits).stopping_at(added.stop_points());
+    let mut turn = turn.in_shape(shape);
+    turn.set_tools(tools.callable_specs(), tools.may_start());
+    turn
+}
+
 impl Session {
-    pub(super) fn new(
-        options: Options,
-        orders: mpsc::Receiver<Order>,
-        events: mpsc::Sender<Event>,
-    ) -> Self {
+    pub(super) fn new(options: Options, front_end: FrontEnd) -> Self {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
         let Options { firewall, interactive, limits, history, keeping, .. } = options;
         let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, .. } = options;
-        let Options { shape, thinking, forbidden, ready, spans, .. } = options;
         let is_child = above.is_some();
-        let mut prompts = Prompts { make: system, made: HashMap::new(), example: None, gauge };
         let rights = Rights::new(mode, permissions, above);
-        rights.limit_tools(held_to, forbidden, lifecycle.clone());
-        let scope = scope.unwrap_or_else(|| Scope::new(id));
+        rights.limit_tools(held_to, options.forbidden, lifecycle.clone());
         let tools = Toolset::new(tools);
-        let specs = Arc::clone(tools.specs(Tier::Full));
-        let shown = prompts.system_prompt(Tier::Full);
-        prompts.gauge.record_request(shown, specs, history.clone());
-        let router = Router::new(routes, scope).with_thinking(thinking);
-        let starts = ChildStarter {
-            spawner,
-            lifecycle: lifecycle.clone(),
-            rights: rights.clone(),
-            telling: Arc::default(),
-            spans,
-        };
+        let scope = scope.unwrap_or_else(|| Scope::new(id));
+        let router = Router::new(routes, scope).with_thinking(options.thinking);
+        let starts = ChildStarter::new(spawner, lifecycle.clone(), rights.clone(), options.spans);
         let pending = PendingRequests::new(starts, Arc::clone(&router.scope));
         let added = Additions::new(lifecycle);
         added.set_side_model(ModelPort::for_session(&pending, is_child));
-        let is_told = keeping.is_told;
+        let spending = Spending::new(resume_tracker(&history, measured, &router), keeping.is_told);
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
-        let spending = Spending::new(resume_tracker(&history, measured, &router), is_told);
-        let mut turn = Turn::new(history, [], limits).stopping_at(added.stop_points());
-        turn.set_tools(tools.callable_specs(), tools.may_start());
-        prompts.gauge.set_summary(turn.conversation().0.cloned());
-        let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
+        let turn = open_turn(history, limits, options.shape, (&added, &tools));
+        let prompts = Prompts::open(system, gauge, &tools, &turn);
         Self {
-            cwd: Arc::new(cwd),
-            roots: roots.into(),
+            cwd: Arc::new(place.cwd.clone()),
+            roots: place.roots.clone().into(),
             pending,
             router,
             spending,
             prompts,
             gate: Gate::new(rights, place, interactive, Arc::clone(&firewall)),
-            judging: JudgementQueue { ready, ..JudgementQueue::default() },
+            judging: JudgementQueue { ready: options.ready, ..JudgementQueue::default() },
             persistence,
-            turn: turn.in_shape(shape),
+            turn,
             added,
             tools,
             firewall,
             reads_results: None,
             turn_ends: false,
-            orders: Some(orders),
-            events,
+            front_end,
             stream: None,
             waiting: None,
             running: JoinSet::new(),

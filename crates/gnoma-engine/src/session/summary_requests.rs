@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    ErrorKind, Event, Message, ProviderError,
+    ErrorKind, Event, Message, ModelRef, ProviderError,
     lifecycle::{Lifecycle, Point, PointKind},
     session::{NoticeLevel, PermissionMode},
 };
@@ -66,20 +66,12 @@ impl Session {
             window_tokens,
         );
         let brief = Arc::new(brief);
-        // What the person said stays.
+        // The messages of the person stay.
         let shortened = past_tokens.saturating_sub(brief.words_tokens());
         if !whatever_it_wins && !compact::is_worth_it(shortened, window_tokens) {
             return Err(CompactionFailure::NothingToShorten);
         }
-        let task = self.current_task();
-        let context = self.router.choice_context();
-        let mut tellers = self.router.routes.rank_summarizers(&task, context, answering.as_ref());
-        if tellers.is_empty() && (is_asked || strategy == Strategy::Summarize) {
-            return Err(CompactionFailure::NobodyToAsk);
-        }
-        if strategy == Strategy::Truncate {
-            tellers.clear();
-        }
+        let tellers = self.summarizers(strategy, is_asked, answering.as_ref())?;
         let telling = SummaryJob {
             tellers,
             kept: self.kept_beside(&past, &brief, strategy, window_tokens),
@@ -91,6 +83,22 @@ impl Session {
         };
         self.wait_for(telling.summarize_past());
         Ok(SummarizedRange { brief, messages, past_tokens, window_tokens })
+    }
+
+    /// Returns the arms that are asked for a summary, in their order; none if the past is simply left out.
+    fn summarizers(
+        &mut self,
+        strategy: Strategy,
+        is_asked: bool,
+        answering: Option<&ModelRef>,
+    ) -> Result<Vec<Arm>, CompactionFailure> {
+        let task = self.current_task();
+        let context = self.router.choice_context();
+        let arms = self.router.routes.rank_summarizers(&task, context, answering);
+        if arms.is_empty() && (is_asked || strategy == Strategy::Summarize) {
+            return Err(CompactionFailure::NobodyToAsk);
+        }
+        Ok(if strategy == Strategy::Truncate { Vec::new() } else { arms })
     }
 
     /// The arm has told the past, or none has.
@@ -155,7 +163,7 @@ impl SummaryJob {
             ask_summarizers(&tellers, &past, &account).await
         };
         let told = match told {
-            Err(why) => Err(CompactionFailure::Failed(why)),
+            Err(failures) => Err(CompactionFailure::Failed(join_failures(&failures))),
             Ok(told) => {
                 let (summary, left_out) = told.unzip();
                 let (aside, read_back) = kept.save_and_reread().await;
@@ -166,20 +174,33 @@ impl SummaryJob {
     }
 }
 
-/// Asks one arm after the other until one has told it.
+/// The reason why an arm gave no summary.
+#[derive(Debug, thiserror::Error)]
+#[error("{arm} could not summarize it: {error}")]
+struct SummaryError {
+    arm: ModelRef,
+    #[source]
+    error: ProviderError,
+}
+
+fn join_failures(failures: &[SummaryError]) -> String {
+    failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Asks one arm after the other until one has summarized it.
 async fn ask_summarizers(
     tellers: &[Arm],
     past: &SummaryInput,
     account: &Account,
-) -> (Result<Option<(String, Option<String>)>, String>, Vec<Share>) {
+) -> (Result<Option<(String, Option<String>)>, Vec<SummaryError>>, Vec<Share>) {
     let (mut failures, mut shares) = (Vec::new(), Vec::new());
     for arm in tellers {
         match summarize_with_arm(arm, past, account, &mut shares).await {
             Ok(told) => return (Ok(Some(told)), shares),
-            Err(error) => failures.push(format!("{} could not summarize it: {error}", arm.name())),
+            Err(error) => failures.push(SummaryError { arm: arm.name(), error }),
         }
     }
-    (Err(failures.join("; ")), shares)
+    (Err(failures), shares)
 }
 
 /// An arm's summary of the past, and what it did not see of it. A long past is summarized part by part, and the

@@ -63,18 +63,10 @@ impl Session {
         let running = self.turn.open_call(&call).cloned();
         let goes_on = running.is_none();
         let shown = running.or_else(|| self.of_child(&question));
-        let pending = &mut self.pending;
         if let Some(reason) = self.gate.unattended_denial(&question.text) {
-            // What is answered with words, no rule allows.
-            let reason = match question.inquiry {
-                Some(_) => format!("{}, and {NOBODY_TO_ASK}", question.text),
-                None => reason,
-            };
-            pending.asked += 1;
-            let id = question_id(pending.asked);
-            let _gone = answer.send(PermissionAnswer::Deny { reason: NOBODY_TO_ASK.to_owned() });
-            return self.emit_decision(id, false, &reason).await;
+            return self.deny_unattended(&question, reason, answer).await;
         }
+        let pending = &mut self.pending;
         // Without an answer the question counts as taken back.
         let Some(mut shown) = shown.filter(|_| pending.open.len() < MAX_QUESTIONS) else {
             return Ok(());
@@ -101,11 +93,29 @@ impl Session {
         self.emit(asked).await
     }
 
+    /// Denies a tool's question, because no person is there to answer it.
+    async fn deny_unattended(
+        &mut self,
+        question: &Question,
+        reason: String,
+        answer: oneshot::Sender<PermissionAnswer>,
+    ) -> Result<(), FrontEndGone> {
+        // No rule can give an answer in words.
+        let reason = match question.inquiry {
+            Some(_) => format!("{}, and {NOBODY_TO_ASK}", question.text),
+            None => reason,
+        };
+        self.pending.asked += 1;
+        let id = question_id(self.pending.asked);
+        let _gone = answer.send(PermissionAnswer::Deny { reason: NOBODY_TO_ASK.to_owned() });
+        self.emit_decision(id, false, &reason).await
+    }
+
     /// The turn is over; questions of sessions that continue stay open.
     pub(super) async fn ask_again(&mut self) -> Result<(), FrontEndGone> {
         let open = self.pending.open.values().filter_map(|open| open.goes_on.clone());
         for asked in open.collect::<Vec<_>>() {
-            self.events.send(asked).await.map_err(|_| FrontEndGone)?;
+            self.front_end.events.send(asked).await.map_err(|_| FrontEndGone)?;
         }
         Ok(())
     }

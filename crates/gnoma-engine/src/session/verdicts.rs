@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use gnoma_core::{ToolCall, message::CallId};
 use tokio::task::JoinSet;
 
-use super::handle::CheckpointReadiness;
+use super::handle::{CheckpointReadiness, MissingFilesError};
 use crate::{gate::ApprovedCall, turn::Verdict};
 
 /// The decision about a call, and what hooks said before it.
@@ -45,11 +45,11 @@ pub(super) struct JudgedCall {
 }
 
 impl JudgementQueue {
-    /// Returns `Ok` if the files that calls may be about are there, and the reason if they never will be; `None`:
-    /// not yet.
-    pub(super) fn files_ready(&self) -> Option<Result<(), String>> {
+    /// Returns `Ok` if the files that calls may be about are there, and the reason if they never will be; `None` if
+    /// that is not known yet.
+    pub(super) fn files_ready(&self) -> Option<Result<(), MissingFilesError>> {
         let Some(ready) = &self.ready else { return Some(Ok(())) };
-        let gone = || Err("the files are not there".to_owned());
+        let gone = || Err(MissingFilesError("the files are not there".to_owned()));
         let told = ready.borrow().clone();
         told.or_else(|| ready.has_changed().is_err().then(gone))
     }

@@ -4,6 +4,15 @@ use gnoma_core::{FormatStage, RawJson};
 
 use crate::answer_form::AnswerForm;
 
+/// The reason why an answer does not have the form that it must have.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AnswerFormError {
+    #[error(transparent)]
+    Misfit(#[from] gnoma_schema::Misfit),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
 /// The progress of a turn towards an answer in the required form.
 #[derive(Debug)]
 pub(super) struct AnswerFormProgress {
@@ -60,8 +69,8 @@ impl AnswerFormProgress {
         order.iter().find(|stage| !self.refused.contains(stage)).copied()
     }
 
-    /// Takes an answer; what is wrong with it.
-    pub(super) fn check_answer(&mut self, text: &str) -> Result<(), String> {
+    /// Takes an answer if it has the form.
+    pub(super) fn check_answer(&mut self, text: &str) -> Result<(), AnswerFormError> {
         let begun = std::mem::take(&mut self.begun);
         let whole = format!("{begun}{text}");
         let found = self.shape.schema.find_value(&whole).or_else(|why| {
@@ -73,8 +82,7 @@ impl AnswerFormProgress {
             };
             alone.map_err(|_| why)
         });
-        let fits = found.map_err(|why| why.to_string())?;
-        self.answer = Some(RawJson::parse(fits).map_err(|error| error.to_string())?);
+        self.answer = Some(RawJson::parse(found?)?);
         Ok(())
     }
 }

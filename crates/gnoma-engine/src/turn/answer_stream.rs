@@ -98,7 +98,7 @@ impl Turn {
         self.append_answer(answer, fx);
         match self.correct_model(prompt::REPETITION.to_owned()) {
             Ok(()) => self.call_model(fx),
-            Err(stuck) => self.deliver_or_check(Outcome::Stuck { what: stuck }, fx),
+            Err(stuck) => self.deliver_or_check(Outcome::Stuck { what: stuck.to_string() }, fx),
         }
     }
 
@@ -230,19 +230,21 @@ impl Turn {
         self.may_end(stop, text, fx)
     }
 
-    /// Puts the model right in the next round, if that has not been tried too often.
-    fn correct_model(&mut self, note: String) -> Result<(), String> {
+    /// Corrects the model in the next round, if that has not been tried too often.
+    fn correct_model(&mut self, note: String) -> Result<(), TooManyCorrections> {
         if self.watch.corrections == self.limits.corrections {
-            return Err(format!(
-                "the model kept repeating itself after {} corrections",
-                self.limits.corrections
-            ));
+            return Err(TooManyCorrections(self.limits.corrections));
         }
         self.watch.corrections += 1;
         self.notes.push(note);
         Ok(())
     }
 }
+
+/// The model repeats itself, although it was corrected as often as is allowed.
+#[derive(Debug, thiserror::Error)]
+#[error("the model kept repeating itself after {0} corrections")]
+struct TooManyCorrections(u32);
 
 /// Repairs names and arguments before they reach history, guard or tool, which all read the same from then on: what is not JSON
 /// or a text that holds it, and texts where the tool wants something else. Names that occur twice cannot be repaired.

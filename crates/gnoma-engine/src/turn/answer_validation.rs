@@ -45,7 +45,7 @@ impl Turn {
     /// Describes what is wrong with the form of the answer that would end the turn.
     pub(super) fn find_form_error(&mut self, stop: StopReason, text: &str) -> Option<String> {
         let shaping = self.answers.shaping.as_mut().filter(|_| !is_refusal(stop))?;
-        shaping.check_answer(text).err()
+        shaping.check_answer(text).err().map(|error| error.to_string())
     }
 
     /// Asks for the answer again, or ends the turn without one.

@@ -8,12 +8,12 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use gnoma_core::{
     Tool, ToolCall, ToolOutcome, ToolResult, ToolSpec,
     message::CallId,
-    tool::{Access, NOT_RUN, ToolKind},
+    tool::{Access, INTERRUPTED, NOT_RUN, ToolKind},
 };
 use gnoma_shell::{StartContext, analyse_command};
 use serde_json::Value;
 
-use super::fits;
+use super::{fits, protocol::SideCall};
 
 /// Tools that only read, but may have a call that starts a session, which does whatever that one does.
 #[derive(Clone, Default)]
@@ -52,6 +52,8 @@ pub(super) enum OpenQuestion {
     RunOutside,
 }
 
+/// Stands below the output of a command that was stopped.
+const STOPPED: &str = "[stopped before it ended]";
 /// Longer commands count as changing something.
 const MAX_COMMAND_BYTES: usize = 64 << 10;
 
@@ -78,7 +80,14 @@ impl BatchEntry {
     }
 }
 
-/// The calls of one answer, or one of the project's checks.
+/// The texts around the result of a step in the history.
+#[derive(Debug)]
+struct StepFrame {
+    head: String,
+    tail: &'static str,
+}
+
+/// The calls of one answer, one of the project's checks, or steps of a task that run side by side.
 #[derive(Debug)]
 pub(super) struct Batch {
     /// True if the batch is a check by gnoma itself: no model made the call or reads its result.
@@ -86,6 +95,10 @@ pub(super) struct Batch {
     /// The text above the output in the history, if the batch is the command of a task's step that a person
     /// stopped.
     pub(super) stopped_step: Option<String>,
+    /// The texts around the results, if the calls are steps that run side by side.
+    frames: Vec<StepFrame>,
+    /// Steps at the front whose results were taken for the history.
+    told: usize,
     entries: Vec<BatchEntry>,
     index: HashMap<CallId, usize>,
     /// First entry that has not been started.
@@ -121,6 +134,8 @@ impl Batch {
         Self {
             is_check: false,
             stopped_step: None,
+            frames: Vec::new(),
+            told: 0,
             entries,
             index,
             next: 0,
@@ -134,6 +149,38 @@ impl Batch {
     /// One of the project's checks.
     pub(super) fn of_check(call: ToolCall) -> Self {
         Self { is_check: true, ..Self::new(vec![call], &HashMap::new(), &SpawningTools::default()) }
+    }
+
+    /// Steps of a task that run side by side. Only commands that change something run alone.
+    pub(super) fn of_steps(steps: Vec<SideCall>, specs: &HashMap<String, Arc<ToolSpec>>) -> Self {
+        let part = |SideCall { call, head, tail }| (StepFrame { head, tail }, call);
+        let (frames, calls): (Vec<_>, Vec<_>) = steps.into_iter().map(part).unzip();
+        let mut batch = Self::new(calls, specs, &SpawningTools::default());
+        for entry in &mut batch.entries {
+            let runs_alone = entry.changes_something();
+            entry.access = if runs_alone { Access::Execute } else { Access::Read };
+        }
+        Self { is_check: true, frames, ..batch }
+    }
+
+    /// Reports whether the calls are steps that run side by side.
+    pub(super) fn has_steps(&self) -> bool {
+        !self.frames.is_empty()
+    }
+
+    /// Takes what is new of the steps' results for the history. They come in the order of the steps, so a step waits for
+    /// those before it.
+    pub(super) fn take_step_results(&mut self) -> Vec<String> {
+        let mut texts = Vec::new();
+        while let (Some(frame), Some(entry)) =
+            (self.frames.get(self.told), self.entries.get(self.told))
+            && let EntryState::Done(result) = &entry.state
+        {
+            let output = describe_step_output(std::slice::from_ref(result));
+            texts.push(format!("{}{output}{}", frame.head, frame.tail));
+            self.told += 1;
+        }
+        texts
     }
 
     /// The calls that cannot be run at all, with the reason for the model.
@@ -224,15 +271,14 @@ impl Batch {
     /// The outcome of a call that will not run any more, and how long it ran: its result if it was being kept, that it
     /// did not run if it had not begun, else an interruption.
     pub(super) fn given_up(&mut self, id: &CallId) -> (ToolOutcome, u64) {
+        let never_ran = !self.is_check || self.stopped_step.is_some() || self.has_steps();
         let entry = self.index.get(id).and_then(|at| self.entries.get_mut(*at));
         match entry.map(|entry| &mut entry.state) {
             Some(EntryState::Settling(outcome, duration_ms)) => {
                 let nothing = ToolOutcome::Interrupted(String::new());
                 (std::mem::replace(outcome, nothing), *duration_ms)
             }
-            Some(EntryState::Waiting | EntryState::Judging | EntryState::Asked)
-                if !self.is_check || self.stopped_step.is_some() =>
-            {
+            Some(EntryState::Waiting | EntryState::Judging | EntryState::Asked) if never_ran => {
                 (ToolOutcome::failure_text(NOT_RUN), 0)
             }
             Some(
@@ -328,7 +374,8 @@ impl Batch {
             Access::Edit => true,
             Access::Read | Access::Execute => entry.changes_something(),
         });
-        if changes {
+        // A task stops at a step that failed, whatever the step does.
+        if changes || self.has_steps() {
             self.failed = Some(self.failed.map_or(at, |failed| failed.min(at)));
         }
     }
@@ -343,9 +390,13 @@ impl Batch {
         let is_pointless = |entry: &&BatchEntry| {
             matches!(entry.state, EntryState::Waiting) && entry.changes_something()
         };
-        let why = format!(
-            "not run: the call of `{name}` before it in the same answer failed or was denied. Call it again if it does not depend on that"
-        );
+        let why = if self.has_steps() {
+            "[not run: a step before it failed]".to_owned()
+        } else {
+            format!(
+                "not run: the call of `{name}` before it in the same answer failed or was denied. Call it again if it does not depend on that"
+            )
+        };
         let behind = self.entries.iter().skip(at + 1).filter(is_pointless);
         behind.map(|entry| (entry.call.clone(), why.clone())).collect()
     }
@@ -384,14 +435,19 @@ impl Batch {
     }
 }
 
+/// Returns the output of a step's calls as it is added to the history.
+pub(super) fn describe_step_output(results: &[ToolResult]) -> String {
+    let output: Vec<String> = results.iter().map(ToolResult::joined_text).collect();
+    output.join("\n").replace(INTERRUPTED, STOPPED).trim_end().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use gnoma_core::{RawJson, tool::Tier};
 
     use super::*;
 
-    /// A batch of an edit (`e`), reads (`r`) and commands, each named by its place.
-    fn batch(calls: &[&str]) -> Batch {
+    fn specs() -> HashMap<String, Arc<ToolSpec>> {
         let spec = |name: &str, access, kind| {
             let spec = ToolSpec {
                 name: name.to_owned(),
@@ -404,11 +460,15 @@ mod tests {
             };
             (name.to_owned(), Arc::new(spec))
         };
-        let specs = HashMap::from([
+        HashMap::from([
             spec("edit", Access::Edit, ToolKind::WritesFiles),
             spec("read", Access::Read, ToolKind::Other),
             spec("bash", Access::Execute, ToolKind::Shell),
-        ]);
+        ])
+    }
+
+    /// Calls of an edit (`e`), reads (`r`) and commands, each named by its place.
+    fn calls(calls: &[&str]) -> Vec<ToolCall> {
         let call = |(at, what): (usize, &&str)| {
             let (name, arguments) = match *what {
                 "e" => ("edit", "{}".to_owned()),
@@ -417,8 +477,11 @@ mod tests {
             };
             ToolCall::new(CallId::new(at.to_string()), name, RawJson::parse(arguments).unwrap())
         };
-        let calls = calls.iter().enumerate().map(call).collect();
-        Batch::new(calls, &specs, &SpawningTools::default())
+        calls.iter().enumerate().map(call).collect()
+    }
+
+    fn batch(all: &[&str]) -> Batch {
+        Batch::new(calls(all), &specs(), &SpawningTools::default())
     }
 
     /// Those that do not begin after this one has failed.
@@ -440,6 +503,22 @@ mod tests {
             batch.pointless_calls().remove(0).1
         };
         assert!(told.starts_with("not run: the call of `bash` before it"), "{told}");
+    }
+
+    #[test]
+    fn only_steps_that_change_something_run_alone_and_not_after_a_failure() {
+        let steps = calls(&["ls", "r", "touch x", "git status"]);
+        let step = |call| SideCall { call, head: String::new(), tail: "" };
+        let mut batch = Batch::of_steps(steps.into_iter().map(step).collect(), &specs());
+        let ids = |calls: Vec<ToolCall>| -> Vec<String> {
+            calls.into_iter().map(|call| call.id.to_string()).collect()
+        };
+        assert_eq!(ids(batch.take_startable()), ["0", "1"]);
+        let id = CallId::new("0");
+        batch.note_failure(&id);
+        let waiting: Vec<ToolCall> =
+            batch.pointless_calls().into_iter().map(|(call, _)| call).collect();
+        assert_eq!(ids(waiting), ["2"], "the last one only reads");
     }
 
     #[test]

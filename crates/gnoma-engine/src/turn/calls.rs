@@ -49,7 +49,8 @@ impl Turn {
             }
             Input::Judged(id, verdict) => self.on_verdict(batch, &id, verdict, fx),
             Input::Answered(id, answer) => match batch.open_question(&id) {
-                Some(question) => self.on_permission_answer(batch, &id, question, answer, fx),
+                Some(OpenQuestion::Run) => self.on_run_answer(batch, &id, answer, fx),
+                Some(OpenQuestion::RunOutside) => self.on_outside_answer(batch, &id, &answer, fx),
                 None => {
                     self.not_asked(&id, fx);
                     None
@@ -60,20 +61,7 @@ impl Turn {
                 // The question first: a long reason is cut at its end.
                 let question = "run it again outside the sandbox?";
                 let reason = format!("{question} {why}");
-                let (preview, always, parts) = (None, None, Vec::new());
-                let (call, inquiry, during) = (held, None, None);
-                let asked = Event::PermissionAsked {
-                    call,
-                    reason,
-                    preview,
-                    always,
-                    inquiry,
-                    during,
-                    parts,
-                    notable: Vec::new(),
-                    dangers: vec![question.to_owned()],
-                };
-                fx.push(Effect::Emit(asked));
+                ask_permission(held, reason, (None, None), vec![question.to_owned()], fx);
                 None
             }
             Input::ToolDone(id, outcome, duration_ms) if batch.is_running(&id) => {
@@ -83,7 +71,7 @@ impl Turn {
         }
     }
 
-    /// Somebody answered, but no question about the call is open.
+    /// Says that an answer came to a question that is not open.
     pub(super) fn not_asked(&self, id: &CallId, fx: &mut Effects) {
         let text = format!("no question about the call `{id}` is open; the answer changes nothing");
         fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
@@ -111,66 +99,32 @@ impl Turn {
             Verdict::Deny { .. } | Verdict::Fail { .. } => None,
             Verdict::Ask { reason, preview, always, dangers } => {
                 let call = batch.mark_asked(id)?;
-                let (inquiry, during, parts) = (None, None, Vec::new());
-                fx.push(Effect::Emit(Event::PermissionAsked {
-                    call,
-                    reason,
-                    preview,
-                    always,
-                    inquiry,
-                    during,
-                    parts,
-                    notable: Vec::new(),
-                    dangers,
-                }));
+                ask_permission(call, reason, (preview, always), dangers, fx);
                 None
             }
         }
     }
 
-    fn on_permission_answer(
+    /// Acts on the answer to the question whether a call may run.
+    fn on_run_answer(
         &mut self,
         batch: &mut Batch,
         id: &CallId,
-        question: OpenQuestion,
         answer: PermissionAnswer,
         fx: &mut Effects,
     ) -> Option<ToolOutcome> {
-        let rule = match (question, answer) {
-            (
-                OpenQuestion::Run,
-                PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason },
-            ) => {
+        let rule = match answer {
+            PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason } => {
                 let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 return self.deny_call(batch, id, format!("denied by the user{why}"), fx);
             }
-            (OpenQuestion::Run, PermissionAnswer::Part { .. }) => {
+            PermissionAnswer::Part { .. } => {
                 let why = "denied: a part of it cannot be approved".to_owned();
                 return self.deny_call(batch, id, why, fx);
             }
-            (
-                OpenQuestion::RunOutside,
-                PermissionAnswer::Deny { .. }
-                | PermissionAnswer::Part { .. }
-                | PermissionAnswer::Text { .. },
-            ) => {
-                emit_decision(id, false, "denied by the user".to_owned(), fx);
-                let (outcome, duration_ms) = batch.given_up(id);
-                return self.record_outcome(batch, id, outcome, duration_ms, fx);
-            }
-            (
-                OpenQuestion::RunOutside,
-                PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. },
-            ) => {
-                let call = batch.mark_granted(id)?;
-                emit_decision(id, true, "allowed by the user, outside the sandbox".to_owned(), fx);
-                fx.push(Effect::LetOutside(id.clone()));
-                fx.push(run_effect(batch, call));
-                return None;
-            }
-            (OpenQuestion::Run, PermissionAnswer::Allow) => None,
-            (OpenQuestion::Run, PermissionAnswer::Always) => Some(None),
-            (OpenQuestion::Run, PermissionAnswer::Rule { rule, .. }) => Some(Some(rule)),
+            PermissionAnswer::Allow => None,
+            PermissionAnswer::Always => Some(None),
+            PermissionAnswer::Rule { rule, .. } => Some(Some(rule)),
         };
         let call = batch.mark_granted(id)?;
         if let Some(rule) = rule {
@@ -178,6 +132,32 @@ impl Turn {
         }
         start_call(batch, call, "allowed by the user".to_owned(), fx);
         None
+    }
+
+    /// Acts on the answer to the question whether a call may run again outside the sandbox.
+    fn on_outside_answer(
+        &mut self,
+        batch: &mut Batch,
+        id: &CallId,
+        answer: &PermissionAnswer,
+        fx: &mut Effects,
+    ) -> Option<ToolOutcome> {
+        match answer {
+            PermissionAnswer::Deny { .. }
+            | PermissionAnswer::Part { .. }
+            | PermissionAnswer::Text { .. } => {
+                emit_decision(id, false, "denied by the user".to_owned(), fx);
+                let (outcome, duration_ms) = batch.given_up(id);
+                self.record_outcome(batch, id, outcome, duration_ms, fx)
+            }
+            PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
+                let call = batch.mark_granted(id)?;
+                emit_decision(id, true, "allowed by the user, outside the sandbox".to_owned(), fx);
+                fx.push(Effect::LetOutside(id.clone()));
+                fx.push(run_effect(batch, call));
+                None
+            }
+        }
     }
 
     fn deny_call(
@@ -234,6 +214,9 @@ impl Turn {
             self.record_outcome(&mut batch, &call.id, ToolOutcome::failure_text(why), 0, fx);
         }
         fx.extend(batch.take_startable().into_iter().map(Effect::Judge));
+        if batch.has_steps() {
+            return self.advance_side_steps(batch, fx);
+        }
         if !batch.is_over() {
             return Phase::Tools(batch);
         }
@@ -255,6 +238,27 @@ impl Turn {
         }
         self.call_model(fx)
     }
+}
+
+/// Asks a person whether a call may run. `always` is the rule that the answer "always" would add.
+fn ask_permission(
+    call: ToolCall,
+    reason: String,
+    (preview, always): (Option<String>, Option<String>),
+    dangers: Vec<String>,
+    fx: &mut Effects,
+) {
+    fx.push(Effect::Emit(Event::PermissionAsked {
+        call,
+        reason,
+        preview,
+        always,
+        inquiry: None,
+        during: None,
+        parts: Vec::new(),
+        notable: Vec::new(),
+        dangers,
+    }));
 }
 
 pub(super) fn emit_decision(id: &CallId, allowed: bool, reason: String, fx: &mut Effects) {

@@ -41,6 +41,7 @@ mod project_checks;
 mod prompt_preparation;
 mod prompt_state;
 mod protocol;
+mod side_steps;
 mod summarized_prefix;
 mod turn_compaction;
 mod turn_end;
@@ -61,8 +62,8 @@ use gnoma_core::{
 
 pub use self::limits::Limits;
 pub(crate) use self::protocol::{
-    Checks, CompactionFailure, CompactionRequest, Delivery, Effect, Input, Room, StepCommand,
-    Verdict, WorkCheckOutcome,
+    Checks, CompactionFailure, CompactionRequest, Delivery, Effect, Input, Room, SideCall,
+    StepCommand, Verdict, WorkCheckOutcome,
 };
 use self::{
     answer::{AnswerDraft, name_apart},
@@ -311,6 +312,7 @@ impl Turn {
                 phase
             }
             Input::RunCommand(command) => self.run_command(phase, command, fx),
+            Input::RunSideSteps(steps) => self.run_side_steps(phase, steps, fx),
             Input::Compact { focus } => self.compact_as_asked(phase, focus, fx),
             Input::EditSummary { summary } => self.edit_summary(phase, &summary, fx),
             Input::UndoCompaction => self.undo_compaction(phase, fx),

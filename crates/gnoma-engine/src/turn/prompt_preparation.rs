@@ -166,12 +166,9 @@ impl Turn {
         StepCommand { line, command, shell, timeout_s }: StepCommand,
         fx: &mut Effects,
     ) -> Phase {
-        if !matches!(phase, Phase::Idle) || self.is_closing {
-            let (level, text) = (NoticeLevel::Warning, "a turn is running; the step was not run");
-            fx.push(Effect::Emit(Event::Notice { level, text: text.to_owned() }));
+        if !self.may_begin_step(&phase, fx) {
             return phase;
         }
-        self.begin_turn(fx);
         let parts = vec![
             PromptPart::Text(format!("{line}\n```\n$ {command}\n")),
             PromptPart::Command(command),

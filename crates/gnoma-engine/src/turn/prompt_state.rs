@@ -16,7 +16,7 @@ pub(crate) struct ExtensionStops {
     pub(crate) prompts: bool,
     /// True if every message that begins with a slash is prepared.
     pub(crate) commands: bool,
-    /// Somebody is asked before the model may stop.
+    /// True if extensions are asked before the model may stop.
     pub(crate) end: bool,
 }
 

@@ -101,9 +101,9 @@ pub(crate) enum CompactionFailure {
     NothingToShorten,
     /// No arm can be asked.
     NobodyToAsk,
-    /// Those who were asked gave no summary: why.
+    /// The arms that were asked gave no summary, for this reason.
     Failed(String),
-    /// Somebody who was asked before does not want it: why.
+    /// A hook forbids the compaction, for this reason.
     Blocked(String),
 }
 
@@ -133,6 +133,17 @@ pub(crate) struct StepCommand {
     pub(crate) timeout_s: u64,
 }
 
+/// A step of a task that runs side by side with others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SideCall {
+    /// The call that does its work.
+    pub(crate) call: ToolCall,
+    /// The text above the result in the conversation.
+    pub(crate) head: String,
+    /// The text below it.
+    pub(crate) tail: &'static str,
+}
+
 /// Facts that have happened; only the driver makes them.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
@@ -142,13 +153,15 @@ pub(crate) enum Input {
     Queue { was: Vec<Vec<Content>>, now: Vec<Message> },
     /// A person runs a command as a turn of its own.
     RunCommand(StepCommand),
+    /// Steps of a task run side by side as a turn of their own.
+    RunSideSteps(Vec<SideCall>),
     /// A person wants the conversation compacted; the summary should dwell on `focus`.
     Compact { focus: String },
     /// A person has put other words in the place of the summary.
     EditSummary { summary: String },
     /// A person takes the last compaction back.
     UndoCompaction,
-    /// Somebody cancelled what runs.
+    /// A person cancelled the running work.
     Cancel,
     /// The session ends: what runs is cancelled and nothing begins any more.
     Close,

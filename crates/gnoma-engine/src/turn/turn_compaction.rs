@@ -77,7 +77,7 @@ impl Turn {
         Phase::Compacting { cause, cut: None }
     }
 
-    /// Somebody was asked for the words.
+    /// Waits for the summary that the session has begun to make.
     pub(super) fn compaction_begun(
         &mut self,
         cause: Cause,
@@ -256,7 +256,7 @@ impl Turn {
         phase
     }
 
-    /// Somebody wants an end of it.
+    /// Ends a compaction that a person has stopped.
     pub(super) fn stop_compacting(&mut self, fx: &mut Effects) -> Phase {
         emit_info("stopped; the conversation is unchanged", fx);
         self.become_idle(fx)

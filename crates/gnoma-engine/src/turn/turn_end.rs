@@ -3,22 +3,18 @@
 use std::{mem, sync::Arc};
 
 use gnoma_core::{
-    Event, Message, ToolOutcome, ToolResult,
+    Event, Message, ToolOutcome,
     session::{NoticeLevel, Outcome, SessionState},
-    tool::INTERRUPTED,
 };
 
 use super::{
     Effects, Turn,
-    batch::{Batch, OpenQuestion},
+    batch::{Batch, OpenQuestion, describe_step_output},
     calls::emit_decision,
     phase::{Cause, Phase},
     project_checks::ProjectCheckRun,
     protocol::Effect,
 };
-
-/// Stands below the output of a command that was stopped.
-const STOPPED: &str = "[stopped before it ended]";
 
 impl Turn {
     pub(super) fn cancel(&mut self, busy: Phase, fx: &mut Effects) -> Phase {
@@ -98,10 +94,11 @@ impl Turn {
     pub(super) fn append_results(&mut self, mut batch: Batch, fx: &mut Effects) {
         if let Some(head) = batch.stopped_step.take() {
             // Later steps and the model must see a command that may have had effects.
-            let text = describe_stopped_step(&head, &batch.into_results());
-            self.append_message(Message::user_text(text), fx);
+            let output = describe_step_output(&batch.into_results());
+            self.append_message(Message::user_text(format!("{head}{output}\n```")), fx);
             return;
         }
+        self.append_step_results(&mut batch, fx);
         if batch.is_check {
             return;
         }
@@ -126,11 +123,4 @@ impl Turn {
         self.enter_state(SessionState::Idle, fx);
         Phase::Idle
     }
-}
-
-/// Returns the message of a step's command that was stopped: `head`, the output so far, and that it was stopped.
-fn describe_stopped_step(head: &str, results: &[ToolResult]) -> String {
-    let output: Vec<String> = results.iter().map(ToolResult::joined_text).collect();
-    let output = output.join("\n").replace(INTERRUPTED, STOPPED);
-    format!("{head}{}\n```", output.trim_end())
 }

@@ -11,11 +11,11 @@ use std::{
 use gnoma_core::{
     Command, Event, RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     session::{Outcome, PermissionMode, SessionState},
-    tool::{Access, BoxFuture, ToolKind, TouchedResource},
+    tool::{Access, BoxFuture, PreviewError, ToolKind, TouchedResource},
 };
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
-use gnoma_engine::{Arm, Options, PersistenceOptions, Routes, Session};
+use gnoma_engine::{Arm, MissingFilesError, Options, PersistenceOptions, Routes, Session};
 use gnoma_guard::{
     firewall::Connection,
     permission::{Origin, Permissions, Rule, RuleAction},
@@ -40,7 +40,7 @@ impl Tool for Slow {
         self.inner.run(call, cx)
     }
 
-    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, String> {
+    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, PreviewError> {
         self.begun.send(()).unwrap();
         // Its other end is dropped where nobody lets it go.
         let _let_go = self.let_go.lock().unwrap().recv();
@@ -116,7 +116,9 @@ async fn a_cancel_does_not_wait_for_a_preview() {
 }
 
 /// A session whose first call, of `tool`, waits for files, and who says that they are there.
-async fn waiting_for_files(tool: &FakeTool) -> (Run, watch::Sender<Option<Result<(), String>>>) {
+async fn waiting_for_files(
+    tool: &FakeTool,
+) -> (Run, watch::Sender<Option<Result<(), MissingFilesError>>>) {
     let (tell, ready) = watch::channel(None);
     let name = tool.spec().name.clone();
     let answers = vec![Answer::calls(&[("c", &name, "{}")]), Answer::text("ok")];
@@ -137,7 +139,7 @@ async fn waiting_for_files(tool: &FakeTool) -> (Run, watch::Sender<Option<Result
 
 #[tokio::test]
 async fn no_call_is_judged_before_the_files_are_there() {
-    for there in [Ok(()), Err("there is no room".to_owned())] {
+    for there in [Ok(()), Err(MissingFilesError("there is no room".to_owned()))] {
         let tool = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("seen"));
         let (mut run, tell) = waiting_for_files(&tool).await;
         assert!(tool.calls().is_empty());
@@ -147,7 +149,7 @@ async fn no_call_is_judged_before_the_files_are_there() {
         let said = result.joined_text();
         match there {
             Ok(()) => assert_eq!((&*said, tool.calls().len()), ("seen", 1)),
-            Err(why) => assert!(said.contains(&why) && tool.calls().is_empty(), "{said}"),
+            Err(error) => assert!(said.contains(&error.0) && tool.calls().is_empty(), "{said}"),
         }
     }
 }
@@ -259,8 +261,8 @@ impl Tool for Failing {
         self.0.run(call, cx)
     }
 
-    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, String> {
-        Err("the text is not there; it reads: key=1".to_owned())
+    fn preview(&self, _call: &ToolCall, _cx: &ToolCx) -> Result<Option<String>, PreviewError> {
+        Err(PreviewError("the text is not there; it reads: key=1".to_owned()))
     }
 }
 

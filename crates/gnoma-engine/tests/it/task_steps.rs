@@ -40,6 +40,7 @@ fn step(text: &str) -> Command {
         announcement,
         failed_models,
         name,
+        ..StepTurn::default()
     })
 }
 

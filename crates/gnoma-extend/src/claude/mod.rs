@@ -14,6 +14,6 @@ pub use self::{
     provider::RenamingProvider,
     renamer::{RenameDirection, Renamer},
     restrictions::{restricting_rules, wider_rules},
-    rules::{RuleFault, forbidden_tools, our_rules, tool_list},
+    rules::{ForbiddenToolsError, RuleFault, forbidden_tools, our_rules, tool_list},
     shape::{our_input, our_name, their_input, their_name, their_spec},
 };

@@ -48,7 +48,7 @@ impl RenamingProvider {
     fn rename_request(&self, mut request: ModelRequest) -> ModelRequest {
         let mut known = self.known.lock();
         request.tools = known.rename_tools(&request.tools);
-        // What only this still holds is part of no conversation any more.
+        // A message without another owner is part of no conversation any more.
         known.messages.retain(|_, (ours, _)| Arc::strong_count(ours) > 1);
         request.messages =
             request.messages.iter().map(|message| known.rename_message(message)).collect();

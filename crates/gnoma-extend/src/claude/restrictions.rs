@@ -35,7 +35,7 @@ const MAX_ALTERNATIVES: usize = 64;
 /// The rules that say of a call in the project what `theirs` says, such as `Read(./secrets/**)`.
 ///
 /// # Errors
-/// Why there are none.
+/// gnoma has no rules for it.
 pub fn restricting_rules(theirs: &str, project: &Path) -> Result<Vec<String>, RuleFault> {
     let (name, inside) = split_rule(theirs)?;
     match (name, inside) {

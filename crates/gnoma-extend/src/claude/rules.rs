@@ -35,10 +35,28 @@ impl fmt::Display for RuleFault {
     }
 }
 
+impl std::error::Error for RuleFault {}
+
+/// The reason why a list of forbidden tools cannot be obeyed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ForbiddenToolsError {
+    /// An element of the list is not written as rules are.
+    #[error(transparent)]
+    Rule(#[from] RuleFault),
+    /// An element forbids a part of what a tool does, which no name says.
+    #[error(
+        "`{0}` forbids only a part of a tool; name the whole tool, or deny that part by `[[permission.rules]]`"
+    )]
+    PartOfTool(String),
+    /// An element has a wildcard before its end.
+    #[error("in `{0}` a `*` can only stand at the end")]
+    InnerWildcard(String),
+}
+
 /// A rule such as `Bash(git add:*)`, `Read(./.env)` or `mcp__git` as rules of ours, which together cover the same.
 ///
 /// # Errors
-/// Why there are no such rules.
+/// gnoma has no tool of that name, or its rules cannot express it.
 pub fn our_rules(theirs: &str) -> Result<Vec<String>, RuleFault> {
     let (name, inside) = split_rule(theirs)?;
     if let Some(rest) = name.strip_prefix(SERVER) {
@@ -133,24 +151,21 @@ pub fn tool_list(text: &str) -> Vec<String> {
 /// The tools that a list such as `Edit, mcp__git` forbids, by names and globs of names.
 ///
 /// # Errors
-/// It forbids a part of what a tool does, which no name says.
-pub fn forbidden_tools(text: &str) -> Result<Vec<String>, String> {
+/// An element of the list forbids what no name says.
+pub fn forbidden_tools(text: &str) -> Result<Vec<String>, ForbiddenToolsError> {
     let mut all = Vec::new();
     for part in split_list(text)
         .iter()
         .flat_map(|part| split_at_spaces(part))
         .filter(|part| !part.is_empty())
     {
-        if split_rule(&part).map_err(|fault| fault.to_string())?.1.is_some() {
-            return Err(format!(
-                "`{part}` forbids only a part of a tool; name the whole tool, or deny that part by \
-                 `[[permission.rules]]`"
-            ));
+        if split_rule(&part)?.1.is_some() {
+            return Err(ForbiddenToolsError::PartOfTool(part));
         }
         // "All of it" in brackets forbids the tool.
         let name = part.split_once('(').map_or(&*part, |(name, _)| name.trim());
         if name.trim_end_matches('*').contains('*') {
-            return Err(format!("in `{part}` a `*` can only stand at the end"));
+            return Err(ForbiddenToolsError::InnerWildcard(part));
         }
         match our_rules(name) {
             Ok(rules) if !name.starts_with(SERVER) => all.extend(rules),

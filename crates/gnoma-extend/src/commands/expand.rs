@@ -5,9 +5,27 @@
 
 use gnoma_core::lifecycle::PromptPart;
 
-/// Reads a file that a text mentions; an error says why it is not put in, and says nothing where there
-/// is no such file.
-type IncludeReader<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
+use crate::places::TextFileError;
+
+/// The reason why a file that a text mentions is not included, as what follows its name.
+#[derive(Debug, thiserror::Error)]
+pub enum IncludeError {
+    /// There is no such file, so the text did not mean one.
+    #[error("there is no such file")]
+    NoFile,
+    /// The file is not in the folders of the session.
+    #[error("it is outside the session's folders")]
+    Outside,
+    /// The file holds secrets, by its name.
+    #[error("it may contain secrets")]
+    Secret,
+    /// The file has no text that can be read.
+    #[error(transparent)]
+    Text(#[from] TextFileError),
+}
+
+/// Reads a file that a text mentions.
+type IncludeReader<'a> = dyn FnMut(&str) -> Result<String, IncludeError> + 'a;
 
 /// The words of arguments; quotes keep words together.
 #[must_use]
@@ -65,9 +83,8 @@ pub fn expand_body(
                 text.push_str(&path);
                 match include(&path) {
                     Ok(content) => files.push((path, content)),
-                    // What is no file was not meant as one.
-                    Err(why) if why.is_empty() => (),
-                    Err(why) => faults.push(format!("`@{path}` was not included: {why}")),
+                    Err(IncludeError::NoFile) => (),
+                    Err(error) => faults.push(format!("`@{path}` was not included: {error}")),
                 }
             }
         }
@@ -155,7 +172,7 @@ fn parse_mention(here: &str) -> Option<&str> {
     let rest = here.strip_prefix('@')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let path = rest.get(..end)?.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '`']);
-    // What has neither a dot nor a slash is more likely somebody's name.
+    // A word with neither a dot nor a slash is more likely the name of a person.
     let is_path = path.contains(['.', '/', '$']) && !path.contains(['@', '`', '"']);
     is_path.then_some(path)
 }
@@ -239,7 +256,7 @@ mod tests {
     fn said_with(body: &str, with: ExpansionValues<'_>) -> Vec<PromptPart> {
         let mut include = |path: &str| match path {
             "a.txt" => Ok("inside\n".to_owned()),
-            _ => Err("no".to_owned()),
+            _ => Err(IncludeError::Outside),
         };
         expand_body(body, with, &mut include).0
     }
@@ -309,10 +326,9 @@ mod tests {
             said,
             "look at @a.txt, me@a.txt and @nobody.\n\n<file path=\"a.txt\">\ninside\n</file>"
         );
-        let (_, faults) = expand_body("@b.txt", ExpansionValues::default(), &mut |_| {
-            Err("it is not there".to_owned())
-        });
-        assert_eq!(faults, ["`@b.txt` was not included: it is not there"]);
+        let mut refuse = |_: &str| Err(IncludeError::Secret);
+        let (_, faults) = expand_body("@b.txt", ExpansionValues::default(), &mut refuse);
+        assert_eq!(faults, ["`@b.txt` was not included: it may contain secrets"]);
     }
 
     proptest::proptest! {

@@ -7,9 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use self::expand::{ExpansionValues, expand_body, inline_commands, split_words};
+pub use self::expand::{ExpansionValues, IncludeError, expand_body, inline_commands, split_words};
 use crate::{
     claude::tool_list,
+    definition_error::DefinitionFileError,
     front_matter::{FrontMatter, argument_names},
     places::{ExtendPlaces, ExtensionSource, read_text},
 };
@@ -69,7 +70,7 @@ pub fn load_commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>)
                 continue;
             }
             let name = folder.qualified_name(name);
-            let text = read_text(&path);
+            let text = read_text(&path).map_err(DefinitionFileError::from);
             let mut lost = Vec::new();
             match text.and_then(|text| {
                 parse_command(name, folder.by, &path, &folder.fill_variables(&text), &mut lost)
@@ -96,7 +97,7 @@ fn parse_command(
     path: &Path,
     text: &str,
     lost: &mut Vec<String>,
-) -> Result<CustomCommand, String> {
+) -> Result<CustomCommand, DefinitionFileError> {
     let (fields, body) = FrontMatter::split(text).unwrap_or((FrontMatter::default(), text));
     lost.extend(fields.faults.iter().cloned());
     let first = || body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();

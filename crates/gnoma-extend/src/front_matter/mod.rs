@@ -9,7 +9,7 @@ mod repair;
 mod yaml;
 
 use repair::{RepairedField, split_field};
-use yaml::{Fault, ParsedFields, YamlNode, parse_fields};
+use yaml::{ParsedFields, YamlFault, YamlNode, parse_fields};
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,13 @@ pub(crate) struct FrontMatter {
 const MAX_LINES: usize = 500;
 /// Most bytes of them.
 const MAX_BYTES: usize = 256 << 10;
+
+/// A field that must be a list, but has names with values.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its `{field}` must be a list of names, not names with values")]
+pub(crate) struct NotAListError {
+    field: String,
+}
 
 impl FieldValue {
     fn of_toml(value: toml::Value) -> Self {
@@ -181,7 +188,7 @@ impl FrontMatter {
     }
 
     /// Reads a field that is no YAML with quotes where its values need them.
-    fn repair_field(&mut self, name: &str, field: &[&str], line: usize, error: &Fault) {
+    fn repair_field(&mut self, name: &str, field: &[&str], line: usize, fault: &YamlFault) {
         let repaired = RepairedField::from_field(name, field);
         match parse_fields(&repaired.text) {
             Ok(fields) => {
@@ -190,8 +197,8 @@ impl FrontMatter {
                 self.add_fields(fields);
             }
             Err(_) => {
-                let line = line + error.line;
-                self.faults.push(format!("`{name}` is left out: line {line}: {}", error.why));
+                let line = line + fault.line;
+                self.faults.push(format!("`{name}` is left out: line {line}: {}", fault.error));
             }
         }
     }
@@ -235,12 +242,10 @@ impl FrontMatter {
     /// A field that is a list, as a text with commas. Spaces may separate, too.
     ///
     /// # Errors
-    /// It is neither a text nor a list, so that nobody knows what it would hold to.
-    pub(crate) fn list_field(&self, name: &str) -> Result<Option<String>, String> {
+    /// The field is neither a text nor a list, so that its meaning is unknown.
+    pub(crate) fn list_field(&self, name: &str) -> Result<Option<String>, NotAListError> {
         match self.get(name) {
-            Some(FieldValue::Map(_)) => {
-                Err(format!("its `{name}` must be a list of names, not names with values"))
-            }
+            Some(FieldValue::Map(_)) => Err(NotAListError { field: name.to_owned() }),
             _ => Ok(self.text_field(name)),
         }
     }

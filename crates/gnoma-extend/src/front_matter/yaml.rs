@@ -52,12 +52,35 @@ pub(super) struct ParsedFields {
     pub(super) lenient: Vec<String>,
 }
 
-/// The reason why a text cannot be read as fields.
+/// The place in a text that cannot be read as fields.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct YamlFault {
     /// The number of the line, from 0.
     pub(super) line: usize,
-    pub(super) why: String,
+    /// The error in that line.
+    pub(super) error: YamlError,
+}
+
+/// The reason why a text cannot be read as fields.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum YamlError {
+    /// The text is not YAML, in the words of the parser.
+    #[error("{0}")]
+    Syntax(String),
+    #[error("it needs `name: value`")]
+    NoFields,
+    #[error("it has a second document")]
+    SecondDocument,
+    #[error("it is nested too deep")]
+    TooDeep,
+    #[error("it has too many parts")]
+    TooManyParts,
+    #[error("it has too many references")]
+    TooManyAliases,
+    #[error("it refers to something that is not there")]
+    UnknownAnchor,
+    #[error("a list or map is no name")]
+    NameNotText,
 }
 
 /// A list or map that is being read.
@@ -68,19 +91,17 @@ enum YamlOpen {
 }
 
 /// Reads a map of fields.
-pub(super) fn parse_fields(text: &str) -> Result<ParsedFields, Fault> {
+pub(super) fn parse_fields(text: &str) -> Result<ParsedFields, YamlFault> {
     let letters: Vec<char> = text.chars().collect();
     let mut reader = YamlReader::default();
     for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| Fault {
+        let (event, span) = event.map_err(|error| YamlFault {
             line: error.marker().line().saturating_sub(1),
-            why: error.info().to_owned(),
+            error: YamlError::Syntax(error.info().to_owned()),
         })?;
         let is_flow = matches!(letters.get(span.start.index()), Some('[' | '{'));
-        reader.on_event(event, is_flow).map_err(|why| Fault {
-            line: span.start.line().saturating_sub(1),
-            why: why.to_owned(),
-        })?;
+        let line = span.start.line().saturating_sub(1);
+        reader.on_event(event, is_flow).map_err(|error| YamlFault { line, error })?;
     }
     match reader.root {
         Some(YamlNode::Map(fields)) => Ok(ParsedFields { fields, lenient: reader.lenient }),
@@ -100,7 +121,7 @@ pub(super) fn parse_fields(text: &str) -> Result<ParsedFields, Fault> {
         // Only comments.
         None => Ok(ParsedFields::default()),
         Some(YamlNode::Text(_) | YamlNode::List(_)) => {
-            Err(Fault { line: 0, why: "it needs `name: value`".to_owned() })
+            Err(YamlFault { line: 0, error: YamlError::NoFields })
         }
     }
 }
@@ -117,29 +138,14 @@ struct YamlReader {
 }
 
 impl YamlReader {
-    fn on_event(&mut self, event: Event<'_>, is_flow: bool) -> Result<(), &'static str> {
+    fn on_event(&mut self, event: Event<'_>, is_flow: bool) -> Result<(), YamlError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.note_leniency(anchor > 0 || tag.is_some());
-                let is_plain = style == ScalarStyle::Plain;
-                let text = if is_plain { with_local_tag(text, tag.as_deref()) } else { text };
-                let is_nothing = is_plain && matches!(&*text, "~" | "null" | "Null" | "NULL");
-                // A text on several lines ends with a line break that nobody means.
-                let text = if is_nothing { "" } else { text.trim_end() };
-                self.add_node(YamlNode::Text(text.to_owned()), anchor)
+                let text = scalar_text(text, style, tag.as_deref());
+                self.add_node(YamlNode::Text(text), anchor)
             }
-            Event::Alias(anchor) => {
-                self.note_leniency(true);
-                self.aliases += 1;
-                if self.aliases > MAX_ALIASES {
-                    return Err("it has too many references");
-                }
-                let Some(node) = self.anchors.get(&anchor).cloned() else {
-                    return Err("it refers to something that is not there");
-                };
-                self.nodes += node.count_nodes();
-                self.add_node(node, 0)
-            }
+            Event::Alias(anchor) => self.add_alias(anchor),
             Event::SequenceStart(anchor, tag) => {
                 self.note_leniency(is_flow || anchor > 0 || tag.is_some());
                 self.open_collection(YamlOpen::List(Vec::new()), anchor)
@@ -157,7 +163,7 @@ impl YamlReader {
                 }
                 None => Ok(()),
             },
-            Event::DocumentStart(_) if self.root.is_some() => Err("it has a second document"),
+            Event::DocumentStart(_) if self.root.is_some() => Err(YamlError::SecondDocument),
             Event::Nothing
             | Event::StreamStart
             | Event::StreamEnd
@@ -166,18 +172,31 @@ impl YamlReader {
         }
     }
 
-    fn open_collection(&mut self, open: YamlOpen, anchor: usize) -> Result<(), &'static str> {
+    fn open_collection(&mut self, open: YamlOpen, anchor: usize) -> Result<(), YamlError> {
         if self.open.len() >= MAX_DEPTH {
-            return Err("it is nested too deep");
+            return Err(YamlError::TooDeep);
         }
         self.open.push((open, anchor));
         Ok(())
     }
 
-    fn add_node(&mut self, node: YamlNode, anchor: usize) -> Result<(), &'static str> {
+    /// Adds a copy of the part that an alias refers to.
+    fn add_alias(&mut self, anchor: usize) -> Result<(), YamlError> {
+        self.note_leniency(true);
+        self.aliases += 1;
+        if self.aliases > MAX_ALIASES {
+            return Err(YamlError::TooManyAliases);
+        }
+        let node = self.anchors.get(&anchor).cloned();
+        let node = node.ok_or(YamlError::UnknownAnchor)?;
+        self.nodes += node.count_nodes();
+        self.add_node(node, 0)
+    }
+
+    fn add_node(&mut self, node: YamlNode, anchor: usize) -> Result<(), YamlError> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
-            return Err("it has too many parts");
+            return Err(YamlError::TooManyParts);
         }
         if anchor > 0 {
             self.anchors.insert(anchor, node.clone());
@@ -189,7 +208,7 @@ impl YamlReader {
                 (Some(name), node) => fields.push((name, node)),
                 (None, YamlNode::Text(text)) => *name = Some(text),
                 (None, YamlNode::List(_) | YamlNode::Map(_)) => {
-                    return Err("a list or map is no name");
+                    return Err(YamlError::NameNotText);
                 }
             },
         }
@@ -206,6 +225,14 @@ impl YamlReader {
             self.lenient.push(needs_quotes(name));
         }
     }
+}
+
+/// Returns the text of a scalar as fields have it: without the line break behind several lines, and empty for null.
+fn scalar_text(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> String {
+    let is_plain = style == ScalarStyle::Plain;
+    let text = if is_plain { with_local_tag(text, tag) } else { text };
+    let is_nothing = is_plain && matches!(&*text, "~" | "null" | "Null" | "NULL");
+    if is_nothing { String::new() } else { text.trim_end().to_owned() }
 }
 
 /// A plain text with the tag before it, where that is none of YAML's own: a text that begins with `!` is meant.

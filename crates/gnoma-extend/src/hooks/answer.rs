@@ -213,53 +213,60 @@ fn of_hook(hook: &Hook, what: &str) -> String {
     format!("the {} hook `{}` {what}", hook.event, shorten_text(&hook.name))
 }
 
+/// Returns a text of a hook's answer within the limit; `None` where it is missing or empty.
+fn text_field(value: &Value, name: &str) -> Option<String> {
+    let text = value.get(name).and_then(Value::as_str);
+    text.map(bounded_words).filter(|text| !text.is_empty())
+}
+
+/// Converts the JSON that a hook has printed to its answer at the point.
 fn parse_json_answer(hook: &Hook, point: &Point, value: &Value) -> PointAnswer {
-    let text = |value: &Value, name: &str| {
-        let text = value.get(name).and_then(Value::as_str);
-        text.map(bounded_words).filter(|text| !text.is_empty())
-    };
     let mut answer = PointAnswer::default();
-    answer.notices.extend(text(value, "systemMessage"));
+    answer.notices.extend(text_field(value, "systemMessage"));
     if value.get("continue").and_then(Value::as_bool) == Some(false) {
-        let why = text(value, "stopReason").unwrap_or_else(|| "no reason was given".to_owned());
+        let why = text_field(value, "stopReason");
+        let why = why.unwrap_or_else(|| "no reason was given".to_owned());
         if matches!(point.kind(), PointKind::Prompt) {
             answer.block = Some(why);
         } else {
             answer.stop = Some(why);
         }
     }
-    let reason = text(value, "reason");
-    if text(value, "decision").as_deref() == Some("block") {
-        let block = block_point(point, reason.unwrap_or_default());
+    if text_field(value, "decision").as_deref() == Some("block") {
+        let block = block_point(point, text_field(value, "reason").unwrap_or_default());
         answer.block = answer.block.or(block.block);
         answer.notices.extend(block.notices);
     }
-    let Some(specific) = value.get("hookSpecificOutput") else { return answer };
-    let is_meant = text(specific, "hookEventName").is_none_or(|event| event == hook.event);
-    if !is_meant {
-        return answer;
+    let is_meant = |specific: &&Value| {
+        text_field(specific, "hookEventName").is_none_or(|event| event == hook.event)
+    };
+    if let Some(specific) = value.get("hookSpecificOutput").filter(is_meant) {
+        add_specific_output(&mut answer, point, specific);
     }
-    answer.context.extend(text(specific, "additionalContext"));
+    answer
+}
+
+/// Adds what a hook's JSON says for its event alone.
+fn add_specific_output(answer: &mut PointAnswer, point: &Point, specific: &Value) {
+    answer.context.extend(text_field(specific, "additionalContext"));
     answer.output = specific.get("updatedToolOutput").map(|output| match output {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     });
-    let why = text(specific, "permissionDecisionReason");
-    match text(specific, "permissionDecision").as_deref() {
-        Some("deny") => {
-            answer.block = Some(why.unwrap_or_else(|| "a hook denied it".to_owned()));
-        }
+    let why = text_field(specific, "permissionDecisionReason");
+    let denial = |why: Option<String>| why.unwrap_or_else(|| "a hook denied it".to_owned());
+    match text_field(specific, "permissionDecision").as_deref() {
+        Some("deny") => answer.block = Some(denial(why)),
         Some("ask" | "defer") => {
             answer.ask = Some(why.unwrap_or_else(|| "a hook requires approval".to_owned()));
         }
-        // What is allowed is not wider for it.
+        // A hook's `allow` never widens permissions.
         _ => (),
     }
     if let Some(decision) = specific.get("decision")
-        && text(decision, "behavior").as_deref() == Some("deny")
+        && text_field(decision, "behavior").as_deref() == Some("deny")
     {
-        let why = text(decision, "message");
-        answer.block = Some(why.unwrap_or_else(|| "a hook denied it".to_owned()));
+        answer.block = Some(denial(text_field(decision, "message")));
     }
     let changed = match point {
         Point::BeforeTool { .. } => specific.get("updatedInput"),
@@ -267,12 +274,11 @@ fn parse_json_answer(hook: &Hook, point: &Point, value: &Value) -> PointAnswer {
         _ => None,
     };
     if let (Some(changed), Some(call)) = (changed.filter(|it| !it.is_null()), point.tool_call()) {
-        change_arguments(&mut answer, call, changed);
+        change_arguments(answer, call, changed);
     }
-    answer
 }
 
-/// Other arguments. Where they cannot be, the call does not run with those that were to be changed.
+/// Replaces the arguments of a call. A call whose new arguments are not valid is blocked.
 fn change_arguments(answer: &mut PointAnswer, call: &ToolCall, changed: &Value) {
     answer.arguments = convert_arguments(call, changed);
     if answer.arguments.is_none() {

@@ -16,6 +16,7 @@ use tokio::{task::JoinSet, time::timeout};
 
 use super::{
     answer::{self, HookEnd, HookRun},
+    error::HookCallError,
     files::EVENTS,
     hook::{Hook, HookContract, HookKind, USUAL_TIMEOUT},
     input::{self, HookSession},
@@ -37,8 +38,8 @@ pub trait HookCaller: Send + Sync {
     /// takes the question back.
     ///
     /// # Errors
-    /// Why there is no answer.
-    fn call(&self, id: &str, facts: Value) -> BoxFuture<'static, Result<Value, String>>;
+    /// The program refused, or cannot be asked.
+    fn call(&self, id: &str, facts: Value) -> BoxFuture<'static, Result<Value, HookCallError>>;
 }
 
 /// A callback as a program registers it.
@@ -167,11 +168,11 @@ fn merge_answers(answers: Vec<CallbackAnswer>) -> CallbackResult {
 async fn run_callback(
     hook: &Hook,
     point: &Point,
-    call: BoxFuture<'static, Result<Value, String>>,
+    call: BoxFuture<'static, Result<Value, HookCallError>>,
 ) -> CallbackAnswer {
     let (end, said) = match timeout(hook.timeout, call).await {
         Ok(Ok(value)) => (HookEnd::Code(0), value),
-        Ok(Err(why)) => (HookEnd::Failed(format!("failed: {why}")), Value::Null),
+        Ok(Err(error)) => (HookEnd::Failed(format!("failed: {error}")), Value::Null),
         Err(_) => (HookEnd::TimedOut, Value::Null),
     };
     let run = HookRun { end, stdout: said.to_string(), stderr: String::new() };

@@ -5,6 +5,7 @@ use std::{collections::HashSet, path::Path};
 
 use serde_json::Value;
 
+use super::error::HookFileError;
 use crate::places::read_text;
 
 /// The folder of Codex's settings, in the home and in the project.
@@ -64,8 +65,7 @@ fn in_small_letters(event: &str) -> String {
     text
 }
 
-/// Settings as a document like those of other files.
-pub(super) fn read_settings(path: &Path) -> Result<Value, String> {
-    let text = read_text(path)?;
-    toml::from_str(&text).map_err(|error| format!("it is not valid TOML: {}", error.message()))
+/// Reads the settings as a document like those of other files.
+pub(super) fn read_settings(path: &Path) -> Result<Value, HookFileError> {
+    Ok(toml::from_str(&read_text(path)?)?)
 }

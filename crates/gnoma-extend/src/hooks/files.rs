@@ -1,17 +1,15 @@
 //! Hooks as other programs keep them: `{"hooks": {"Event": [{"matcher": "…", "hooks": [{…}]}]}}`.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{ops::ControlFlow, path::Path, time::Duration};
 
 use gnoma_core::{json, lifecycle::PointKind, suggest::nearest_name};
 use serde_json::Value;
 
 use super::{
     codex::{self, CodexChoices},
-    hook::{Hook, HookContract, HookKind, MAX_TIMEOUT, MODEL_TIMEOUT, OwnHook, USUAL_TIMEOUT},
-    matcher::Matcher,
+    entry::{parse_hook, parse_kind},
+    error::{HookConditionError, HookError, HookFileError},
+    hook::{Hook, OwnHook},
     restrictions::{OTHER_PERMISSIONS, Restrictions, read_restrictions},
 };
 use crate::{
@@ -23,10 +21,8 @@ use crate::{
 /// Most hooks of all files together.
 const MAX_HOOKS: usize = 200;
 
-/// The folders that the words of a hook may name.
-const FOLDERS: [&str; 4] =
-    ["CLAUDE_PLUGIN_ROOT", "GNOMA_PLUGIN_ROOT", "CLAUDE_PROJECT_DIR", "GNOMA_PROJECT_DIR"];
-/// The fields of a hook that are read, one that is for eyes alone, and one that nobody obeys in such files.
+/// The fields of a hook that are read, one that only people read (`statusMessage`), and one that has no effect in
+/// such files (`once`).
 const FIELDS: [&str; 16] = [
     "allowedEnvVars",
     "args",
@@ -146,19 +142,7 @@ fn read_hook_file(
         return found.faults.push(format!("{shown} leads outside the project or to secrets"));
     }
     let is_codex = path.parent().is_some_and(|folder| folder.ends_with(codex::FOLDER));
-    let value = if path.ends_with(codex::SETTINGS) {
-        codex::read_settings(path)
-    } else {
-        read_text(path).and_then(|text| {
-            found.faults.extend(json::repeated_keys(&text).into_iter().map(|key| {
-                format!(
-                    "{shown} has `{key}` more than once, and only the last one counts: merge them"
-                )
-            }));
-            json::from_hand::<Value>(&text)
-                .map_err(|error| format!("it is not valid JSON: {error}"))
-        })
-    };
+    let value = read_document(&shown, path, &mut found.faults);
     if let Some(value) = value.as_ref().ok().filter(|_| !is_codex) {
         other_plugins(&shown, value, found);
         other_settings(&shown, value, found);
@@ -182,6 +166,22 @@ fn read_hook_file(
             found.faults.push(format!("the hooks and rules of {shown} are not read: {why}"));
         }
     }
+}
+
+/// Reads the document in a file, and names the keys that it has more than once.
+fn read_document(
+    shown: &str,
+    path: &Path,
+    faults: &mut Vec<String>,
+) -> Result<Value, HookFileError> {
+    if path.ends_with(codex::SETTINGS) {
+        return codex::read_settings(path);
+    }
+    let text = read_text(path)?;
+    faults.extend(json::repeated_keys(&text).into_iter().map(|key| {
+        format!("{shown} has `{key}` more than once, and only the last one counts: merge them")
+    }));
+    Ok(json::from_hand(&text)?)
 }
 
 /// Plugins that another program has installed are not read; a notice says so.
@@ -240,11 +240,11 @@ pub fn of_plugin(plugin: &PluginPlace) -> FoundHooks {
 }
 
 /// A hook as plugins of gnoma have it, with the names of the settings.
-fn parse_own_hook(plugin: &PluginPlace, entry: &Value) -> Result<Hook, String> {
+fn parse_own_hook(plugin: &PluginPlace, entry: &Value) -> Result<Hook, HookError> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let kind = parse_kind(entry)?;
     if text("exec").trim().is_empty() {
-        return Err("has no `exec`".to_owned());
+        return Err(HookError::NoField("exec"));
     }
     let hook = OwnHook {
         name: text("name"),
@@ -312,45 +312,83 @@ fn parse_document(file: &HookFile<'_>, value: &Value, found: &mut FoundHooks) {
                 .push(format!("{shown}: `hooks.{event}` must be a list, so it runs nothing"));
             continue;
         };
-        for (at, group) in groups.iter().enumerate() {
-            let matcher = match group.get("matcher") {
-                Some(Value::String(matcher)) => matcher,
-                None | Some(Value::Null) => "",
-                Some(_) => {
-                    found.faults.push(format!(
-                        "{shown}: `hooks.{event}[{at}].matcher` must be a text; its hooks run for everything"
-                    ));
-                    ""
-                }
-            };
-            let Some(entries) = group.get("hooks").and_then(list_of_objects) else {
-                found.faults.push(format!(
-                    "{shown}: `hooks.{event}[{at}].hooks` must be a list, so it runs nothing"
-                ));
-                continue;
-            };
-            for (number, entry) in entries.iter().enumerate() {
-                if found.hooks.len() == MAX_HOOKS {
-                    return found.faults.push(format!("{shown}: more than {MAX_HOOKS} hooks"));
-                }
-                if file.choices.is_some_and(|it| it.is_off(file.path, event, (at, number))) {
-                    found.notes.push(format!("{shown}: a hook for {event} is turned off"));
-                    continue;
-                }
-                report_unused_fields(file, event, entry, found);
-                let condition = parse_condition(file, (event, *point), entry, found);
-                match parse_hook(event, *point, matcher, entry) {
-                    Ok(hook) if condition != Some(Vec::new()) => found.hooks.push(Hook {
-                        condition,
-                        by: file.by,
-                        origin: file.path.to_owned(),
-                        root: file.root.map(Path::to_owned),
-                        ..hook
-                    }),
-                    Ok(_) => (),
-                    Err(why) => found.faults.push(format!("{shown}: a hook for {event} {why}")),
-                }
+        for (number, group) in groups.iter().enumerate() {
+            let place = GroupPlace { event, point: *point, number };
+            if parse_group(file, place, group, found).is_break() {
+                return;
             }
+        }
+    }
+}
+
+/// The place of a group of hooks in a document.
+#[derive(Clone, Copy)]
+struct GroupPlace<'a> {
+    event: &'a str,
+    point: PointKind,
+    /// The number of the group in the event's list, from 0.
+    number: usize,
+}
+
+/// Reads the hooks of one group. Breaks off where the documents have too many.
+fn parse_group(
+    file: &HookFile<'_>,
+    place: GroupPlace<'_>,
+    group: &Value,
+    found: &mut FoundHooks,
+) -> ControlFlow<()> {
+    let (shown, GroupPlace { event, number, .. }) = (&file.shown, place);
+    let matcher = match group.get("matcher") {
+        Some(Value::String(matcher)) => matcher,
+        None | Some(Value::Null) => "",
+        Some(_) => {
+            found.faults.push(format!(
+                "{shown}: `hooks.{event}[{number}].matcher` must be a text; its hooks run for everything"
+            ));
+            ""
+        }
+    };
+    let Some(entries) = group.get("hooks").and_then(list_of_objects) else {
+        found.faults.push(format!(
+            "{shown}: `hooks.{event}[{number}].hooks` must be a list, so it runs nothing"
+        ));
+        return ControlFlow::Continue(());
+    };
+    for (at, entry) in entries.iter().enumerate() {
+        if found.hooks.len() == MAX_HOOKS {
+            found.faults.push(format!("{shown}: more than {MAX_HOOKS} hooks"));
+            return ControlFlow::Break(());
+        }
+        if file.choices.is_some_and(|it| it.is_off(file.path, event, (number, at))) {
+            found.notes.push(format!("{shown}: a hook for {event} is turned off"));
+        } else {
+            add_hook(file, place, matcher, entry, found);
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// Adds one hook of a group, or the reason why it does not run.
+fn add_hook(
+    file: &HookFile<'_>,
+    GroupPlace { event, point, .. }: GroupPlace<'_>,
+    matcher: &str,
+    entry: &Value,
+    found: &mut FoundHooks,
+) {
+    report_unused_fields(file, event, entry, found);
+    let condition = parse_condition(file, (event, point), entry, found);
+    match parse_hook(event, point, matcher, entry) {
+        Ok(hook) if condition != Some(Vec::new()) => found.hooks.push(Hook {
+            condition,
+            by: file.by,
+            origin: file.path.to_owned(),
+            root: file.root.map(Path::to_owned),
+            ..hook
+        }),
+        Ok(_) => (),
+        Err(error) => {
+            found.faults.push(format!("{}: a hook for {event} {error}", file.shown));
         }
     }
 }
@@ -369,8 +407,8 @@ fn parse_condition(
         ));
         return Some(Vec::new());
     }
-    let rules = written.as_str().ok_or_else(|| "must be a string".to_owned());
-    match rules.and_then(|rule| our_rules(rule).map_err(|fault| fault.to_string())) {
+    let rules = written.as_str().ok_or(HookConditionError::NoText);
+    match rules.and_then(|rule| Ok(our_rules(rule)?)) {
         Ok(rules) => Some(rules),
         Err(why) => {
             found.faults.push(format!(
@@ -394,92 +432,6 @@ fn report_unused_fields(file: &HookFile<'_>, event: &str, entry: &Value, found: 
         let others = others.join(", ");
         found.notes.push(format!("{shown}: gnoma does not support {others} in a hook for {event}"));
     }
-}
-
-/// Returns the kind of hook that an entry asks for.
-fn parse_kind(entry: &Value) -> Result<HookKind, String> {
-    let text = |name: &str| entry.get(name).and_then(Value::as_str);
-    let model = text("model").map(str::to_owned);
-    Ok(match text("type").unwrap_or_default() {
-        "" | "command" => HookKind::Command,
-        "prompt" => HookKind::Prompt { model },
-        "agent" => HookKind::Agent { model },
-        "http" => {
-            let headers = entry.get("headers").and_then(Value::as_object).into_iter().flatten();
-            let header =
-                |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
-            let listed = entry.get("allowedEnvVars").and_then(Value::as_array);
-            let listed = listed.into_iter().flatten().filter_map(Value::as_str);
-            HookKind::Http {
-                headers: headers.filter_map(header).collect(),
-                variables: listed.map(str::to_owned).collect(),
-            }
-        }
-        other => return Err(format!("has the type `{other}`, which gnoma does not run")),
-    })
-}
-
-/// The shell line of a program. With `args` it is the program alone, and no shell reads the words.
-fn build_shell_line(entry: &Value, command: String) -> Result<String, String> {
-    let shell = entry.get("shell").and_then(Value::as_str).unwrap_or("bash");
-    if !matches!(shell, "bash" | "sh") {
-        return Err(format!(
-            "wants the shell `{}`, which gnoma does not use",
-            shell.escape_debug()
-        ));
-    }
-    let Some(args) = entry.get("args").and_then(Value::as_array) else { return Ok(command) };
-    let args = args.iter().map(|arg| arg.as_str().map(quote_word)).collect::<Option<Vec<_>>>();
-    let args = args.ok_or("has `args` that are not strings")?;
-    Ok([quote_word(&command)].into_iter().chain(args).collect::<Vec<_>>().join(" "))
-}
-
-/// A word that the shell takes as it is, but for the folders that hooks may name.
-fn quote_word(word: &str) -> String {
-    let whole = format!("'{}'", word.replace('\'', "'\\''"));
-    FOLDERS.iter().fold(whole, |word, name| {
-        word.replace(&format!("${{{name}}}"), &format!("'\"${{{name}}}\"'"))
-    })
-}
-
-fn parse_hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<Hook, String> {
-    let text = |name: &str| entry.get(name).and_then(Value::as_str);
-    let kind = parse_kind(entry)?;
-    let (field, usual) = match kind {
-        HookKind::Command => ("command", USUAL_TIMEOUT),
-        HookKind::Prompt { .. } => ("prompt", MODEL_TIMEOUT),
-        HookKind::Agent { .. } => ("prompt", USUAL_TIMEOUT),
-        HookKind::Http { .. } => ("url", USUAL_TIMEOUT),
-    };
-    let command = text(field).filter(|text| !text.trim().is_empty());
-    let command = command.ok_or_else(|| format!("has no `{field}`"))?.to_owned();
-    let command =
-        if kind == HookKind::Command { build_shell_line(entry, command)? } else { command };
-    kind.check_point(point, &command)?;
-    let read = Matcher::from_pattern(matcher);
-    if matches!(read, Matcher::Broken) {
-        return Err(format!("has a matcher that is not a valid regular expression: `{matcher}`"));
-    }
-    let timeout = entry.get("timeout").and_then(Value::as_f64).filter(|seconds| *seconds > 0.0);
-    let timeout = timeout.map_or(usual, |seconds| {
-        Duration::try_from_secs_f64(seconds).unwrap_or(MAX_TIMEOUT).min(MAX_TIMEOUT)
-    });
-    Ok(Hook {
-        name: command.clone(),
-        point,
-        event: event.to_owned(),
-        condition: None,
-        matcher: read,
-        kind,
-        command,
-        timeout,
-        contract: HookContract::Claude,
-        is_async: entry.get("async").and_then(Value::as_bool).unwrap_or(false),
-        fails_closed: text("fail") == Some("closed"),
-        by: ExtensionSource::User,
-        origin: PathBuf::new(),
-        root: None,
-    })
 }
 
 #[cfg(test)]
@@ -535,12 +487,5 @@ mod tests {
             read_settings(r#"{"permissions":{"allow":["Bash"]},"hooks":{}}"#).faults,
             Vec::<String>::new()
         );
-    }
-
-    #[test]
-    fn words_are_taken_as_they_are_but_for_folders() {
-        assert_eq!(quote_word("it's $HOME"), r"'it'\''s $HOME'");
-        let script = "${CLAUDE_PLUGIN_ROOT}/a b.sh";
-        assert_eq!(quote_word(script), r#"''"${CLAUDE_PLUGIN_ROOT}"'/a b.sh'"#);
     }
 }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use gnoma_core::lifecycle::PointKind;
 
-use super::matcher::Matcher;
+use super::{error::HookError, matcher::Matcher};
 use crate::{places::ExtensionSource, plugin::with_root};
 
 /// The time that a hook may run unless it says otherwise.
@@ -53,10 +53,10 @@ impl HookKind {
     }
 
     /// Checks that a hook of this kind can be run at a point. `about` is its shell line, question or address.
-    pub(crate) fn check_point(&self, point: PointKind, about: &str) -> Result<(), String> {
+    pub(crate) fn check_point(&self, point: PointKind, about: &str) -> Result<(), HookError> {
         match self {
             Self::Prompt { .. } | Self::Agent { .. } if point == PointKind::SessionEnd => {
-                Err("asks a model, but no model answers once the session has ended".to_owned())
+                Err(HookError::ModelAtEnd)
             }
             Self::Command | Self::Prompt { .. } | Self::Agent { .. } => Ok(()),
             Self::Http { .. } => check_address(about),
@@ -65,19 +65,18 @@ impl HookKind {
 }
 
 /// Checks that facts can be sent to the address.
-fn check_address(url: &str) -> Result<(), String> {
-    let shown = url.escape_debug();
+fn check_address(url: &str) -> Result<(), HookError> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let rest = rest.filter(|rest| !rest.is_empty() && !url.contains(char::is_whitespace));
-    let rest = rest.ok_or_else(|| format!("has `{shown}`, which is not an http address"))?;
+    let rest = rest.ok_or_else(|| HookError::NotAnAddress(url.to_owned()))?;
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains('@') {
-        return Err("has a name or password in its address; use `headers`".to_owned());
+        return Err(HookError::LoginInAddress);
     }
     Ok(())
 }
 
-/// Whose contract a hook keeps.
+/// The contract that a hook keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookContract {
     /// Claude's, which Codex shares.
@@ -105,7 +104,7 @@ pub struct Hook {
     pub command: String,
     /// The time that the hook may run.
     pub timeout: Duration,
-    /// Whose contract it keeps.
+    /// The contract that the hook keeps.
     pub contract: HookContract,
     /// `true` if the session does not wait for the hook, and its answer changes nothing.
     pub is_async: bool,
@@ -167,11 +166,11 @@ pub struct OwnHook {
 }
 
 impl OwnHook {
-    /// The hook as it runs.
+    /// Converts the setting to the hook that runs.
     ///
     /// # Errors
-    /// Why it does not, as what follows "a hook".
-    pub fn into_hook(self) -> Result<Hook, String> {
+    /// gnoma does not have the event, or the hook cannot run there.
+    pub fn into_hook(self) -> Result<Hook, HookError> {
         let point = match &*self.event {
             "pre_tool_use" => PointKind::BeforeTool,
             "post_tool_use" => PointKind::AfterTool,
@@ -188,7 +187,7 @@ impl OwnHook {
             "model_switch" => PointKind::ModelSwitched,
             "subagent_start" => PointKind::ChildStart,
             "subagent_stop" => PointKind::ChildStop,
-            other => return Err(format!("is for the event `{other}`, which gnoma does not have")),
+            other => return Err(HookError::UnknownEvent(other.to_owned())),
         };
         self.kind.check_point(point, &self.exec)?;
         let name = if self.name.is_empty() { self.exec.clone() } else { self.name };

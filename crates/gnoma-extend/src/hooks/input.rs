@@ -80,7 +80,7 @@ pub(crate) fn build_input(
     match hook.contract {
         HookContract::Claude => {
             let mut value = claude_input(hook, point, mode, session);
-            // Which of the person's messages it belongs to.
+            // The number of the person's message that the event belongs to.
             if let Some(fields) = value.as_object_mut().filter(|_| prompt > 0) {
                 let id = format!("{}-{prompt}", session.id);
                 if hook.is_codex() {
@@ -122,53 +122,60 @@ fn claude_input(hook: &Hook, point: &Point, mode: PermissionMode, session: &Hook
         put("tool_input", tool_input(call));
         put("tool_use_id", json!(call.id.as_str()));
     }
-    match point {
-        Point::SessionStart { is_resumed } => {
-            put("source", json!(if *is_resumed { "resume" } else { "startup" }));
-        }
-        Point::SessionEnd => put("reason", json!("other")),
-        Point::Prompt { text } => put("prompt", json!(text)),
-        Point::AfterTool { outcome, duration_ms, .. } => {
-            let (text, failed) = outcome_text(outcome);
-            if failed {
-                put("error", json!(text));
-            } else {
-                put("tool_response", json!({ "content": text, "stdout": text, "success": true }));
-            }
-            put("duration_ms", json!(duration_ms));
-        }
-        Point::BeforeCompaction { is_asked, focus } => {
-            put("trigger", json!(if *is_asked { "manual" } else { "auto" }));
-            put("custom_instructions", json!(focus));
-        }
-        Point::AfterCompaction { summary } => put("compact_summary", json!(summary)),
-        Point::BeforeStop { is_again, last_words } => {
-            put("stop_hook_active", json!(is_again));
-            put("last_assistant_message", json!(last_words));
-            put("background_tasks", json!([]));
-        }
-        Point::Notification { text } => {
-            put("message", json!(text));
-            put("notification_type", json!("permission_prompt"));
-        }
-        Point::ModelSwitched { to } => put("model", json!(to)),
-        Point::ChildStart { id, name, task } => {
-            put("agent_id", json!(id));
-            put("agent_type", json!(name));
-            put("prompt", json!(task));
-        }
-        Point::ChildStop { id, name, last_words } => {
-            put("agent_id", json!(id));
-            put("agent_type", json!(name));
-            put("stop_hook_active", json!(false));
-            put("last_assistant_message", json!(last_words));
-        }
-        Point::PermissionAsked { reason, .. } | Point::PermissionDenied { reason, .. } => {
-            put("reason", json!(reason));
-        }
-        Point::BeforeTool { .. } => (),
+    if let Value::Object(more) = point_facts(point) {
+        fields.extend(more);
     }
     Value::Object(fields)
+}
+
+/// Returns the facts of the other program's contract that only a point of this kind has.
+fn point_facts(point: &Point) -> Value {
+    match point {
+        Point::SessionStart { is_resumed } => {
+            let source = if *is_resumed { "resume" } else { "startup" };
+            json!({ "source": source })
+        }
+        Point::SessionEnd => json!({ "reason": "other" }),
+        Point::Prompt { text } => json!({ "prompt": text }),
+        Point::AfterTool { outcome, duration_ms, .. } => outcome_facts(outcome, *duration_ms),
+        Point::BeforeCompaction { is_asked, focus } => {
+            let trigger = if *is_asked { "manual" } else { "auto" };
+            json!({ "trigger": trigger, "custom_instructions": focus })
+        }
+        Point::AfterCompaction { summary } => json!({ "compact_summary": summary }),
+        Point::BeforeStop { is_again, last_words } => json!({
+            "stop_hook_active": is_again,
+            "last_assistant_message": last_words,
+            "background_tasks": [],
+        }),
+        Point::Notification { text } => {
+            json!({ "message": text, "notification_type": "permission_prompt" })
+        }
+        Point::ModelSwitched { to } => json!({ "model": to }),
+        Point::ChildStart { id, name, task } => {
+            json!({ "agent_id": id, "agent_type": name, "prompt": task })
+        }
+        Point::ChildStop { id, name, last_words } => json!({
+            "agent_id": id,
+            "agent_type": name,
+            "stop_hook_active": false,
+            "last_assistant_message": last_words,
+        }),
+        Point::PermissionAsked { reason, .. } | Point::PermissionDenied { reason, .. } => {
+            json!({ "reason": reason })
+        }
+        Point::BeforeTool { .. } => json!({}),
+    }
+}
+
+/// Returns the facts of a call that is over.
+fn outcome_facts(outcome: &ToolOutcome, duration_ms: u64) -> Value {
+    let (text, failed) = outcome_text(outcome);
+    if failed {
+        return json!({ "error": text, "duration_ms": duration_ms });
+    }
+    let response = json!({ "content": text, "stdout": text, "success": true });
+    json!({ "tool_response": response, "duration_ms": duration_ms })
 }
 
 fn gnoma_input(hook: &Hook, point: &Point, session: &HookSession) -> Value {

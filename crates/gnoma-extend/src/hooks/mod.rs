@@ -8,6 +8,8 @@
 mod answer;
 mod callbacks;
 mod codex;
+mod entry;
+mod error;
 mod files;
 mod folder;
 mod hook;
@@ -24,6 +26,7 @@ mod transcript;
 pub use self::{
     answer::merge_answers,
     callbacks::{Callback, CallbackResult, Callbacks, HookCaller, MAX_CALLBACKS},
+    error::{HookCallError, HookError, HookLineError},
     files::{FoundHooks, of_plugin, read_hook_files},
     folder::remove_left_files,
     hook::{Hook, HookContract, HookKind, OWN_TIMEOUT, OwnHook},

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::places::ExtensionSource;
 
-/// Longest name of somebody else's setting that is shown, in characters.
+/// Longest name of an unknown setting that is shown, in characters.
 const MAX_SHOWN_CHARS: usize = 80;
 /// The object of the lists.
 const PERMISSIONS: &str = "permissions";
@@ -39,6 +39,23 @@ pub(super) fn read_restrictions(
     shown: &str,
     value: &Value,
 ) -> (Option<Restrictions>, Vec<String>) {
+    let rules = |name: &str| match value.pointer(&format!("/permissions/{name}")) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(rules)) => rules.clone(),
+        Some(rule) => vec![rule.clone()],
+    };
+    let (deny, ask) = (rules("deny"), rules("ask"));
+    let restrictions = (!deny.is_empty() || !ask.is_empty()).then(|| Restrictions {
+        by,
+        shown: shown.to_owned(),
+        deny,
+        ask,
+    });
+    (restrictions, find_permission_faults(shown, value))
+}
+
+/// Returns what has no effect in the permissions of a file, a sentence each.
+fn find_permission_faults(shown: &str, value: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     match value.get(PERMISSIONS) {
         None | Some(Value::Null) => {
@@ -67,17 +84,5 @@ pub(super) fn read_restrictions(
             "{shown}: `permissions` must be an object with the lists `deny` and `ask`, so its rules have no effect"
         )),
     }
-    let rules = |name: &str| match value.pointer(&format!("/permissions/{name}")) {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(rules)) => rules.clone(),
-        Some(rule) => vec![rule.clone()],
-    };
-    let (deny, ask) = (rules("deny"), rules("ask"));
-    let restrictions = (!deny.is_empty() || !ask.is_empty()).then(|| Restrictions {
-        by,
-        shown: shown.to_owned(),
-        deny,
-        ask,
-    });
-    (restrictions, faults)
+    faults
 }

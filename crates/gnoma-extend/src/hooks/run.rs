@@ -27,6 +27,7 @@ use tokio::{
 
 use super::{
     answer::{HookEnd, HookRun},
+    error::{HookLineError, HookStartError},
     folder::HookFolder,
     pipes::{BackgroundRun, LOOK, MAX_FIRST_LINE, PipedHook, read_output},
 };
@@ -111,44 +112,48 @@ impl HookRunner {
         self.folder.get_or_init(|| HookFolder::create_in(base).ok()).as_ref().map(HookFolder::path)
     }
 
-    /// Has a shell line run with `input` on its standard input.
+    /// Starts a shell line with `input` on its standard input.
     ///
     /// # Errors
-    /// What became of it, where it was not started.
+    /// The run of a hook that was not started.
     pub(crate) fn start_hook(
         self: &Arc<Self>,
         line: &str,
         input: &str,
     ) -> Result<RunningHook, HookRun> {
-        let begun = match &self.refusal {
-            Some(why) => Err(why.clone()),
-            None if self.base.is_none() => {
-                let started = PipedHook::start(self.shell_command(["-c", line]), input.to_owned());
-                started
-                    .map(|hook| RunningHook::Piped(Box::new(hook)))
-                    .map_err(|error| format!("could not be started: {error}"))
-            }
-            None => self.running_worker().and_then(|worker| {
-                let (id, ended) = worker.start_hook(line, input)?;
-                Ok(RunningHook::Shared(SharedHook { runner: Arc::clone(self), worker, id, ended }))
-            }),
-        };
-        begun.map_err(|why| {
+        self.try_start_hook(line, input).map_err(|error| {
             let (stdout, stderr) = (String::new(), String::new());
-            HookRun { end: HookEnd::Failed(why), stdout, stderr }
+            HookRun { end: HookEnd::Failed(error.to_string()), stdout, stderr }
         })
+    }
+
+    fn try_start_hook(
+        self: &Arc<Self>,
+        line: &str,
+        input: &str,
+    ) -> Result<RunningHook, HookStartError> {
+        if let Some(why) = &self.refusal {
+            return Err(HookStartError::Refused(why.clone()));
+        }
+        if self.base.is_none() {
+            let started = PipedHook::start(self.shell_command(["-c", line]), input.to_owned())?;
+            return Ok(RunningHook::Piped(Box::new(started)));
+        }
+        let worker = self.running_worker()?;
+        let (id, ended) = worker.start_hook(line, input)?;
+        Ok(RunningHook::Shared(SharedHook { runner: Arc::clone(self), worker, id, ended }))
     }
 
     /// Runs a shell line with `input` on its standard input, for at most `limit`, and returns what it printed.
     ///
     /// # Errors
-    /// How it failed, in a few words.
+    /// The line could not be started, took too long, was killed, or ended with another exit code than 0.
     pub async fn run_line(
         self: &Arc<Self>,
         line: &str,
         input: &str,
         limit: Duration,
-    ) -> Result<String, String> {
+    ) -> Result<String, HookLineError> {
         let run = match self.start_hook(line, input) {
             Ok(mut running) => {
                 let end = running.wait_for_end(Instant::now() + limit, false).await;
@@ -158,24 +163,23 @@ impl HookRunner {
         };
         match run.end {
             HookEnd::Code(0) => Ok(run.stdout),
-            HookEnd::Code(code) => Err(format!("exit code {code}")),
-            HookEnd::TimedOut => Err(format!("took longer than {} ms", limit.as_millis())),
-            HookEnd::Failed(why) => Err(why),
+            HookEnd::Code(code) => Err(HookLineError::ExitCode(code)),
+            HookEnd::TimedOut => Err(HookLineError::TimedOut(limit)),
+            HookEnd::Failed(why) => Err(HookLineError::Failed(why)),
         }
     }
 
     /// The shell that starts hooks; the first one starts it.
-    fn running_worker(&self) -> Result<Arc<HookWorker>, String> {
+    fn running_worker(&self) -> Result<Arc<HookWorker>, HookStartError> {
         let mut worker = self.worker.lock();
         if let Some(running) = worker.as_ref().filter(|running| running.waiting.lock().is_some()) {
             return Ok(Arc::clone(running));
         }
-        let folder = self.folder().ok_or("could not be started: its folder cannot be made")?;
+        let folder = self.folder().ok_or(HookStartError::NoFolder)?;
         let started = HookWorker::start(folder, |folder| {
             self.shell_command(["-c".as_ref(), LOOP.as_ref(), folder.as_os_str()])
         });
-        let started = started.map_err(|error| format!("could not be started: {error}"))?;
-        Ok(Arc::clone(worker.insert(Arc::new(started))))
+        Ok(Arc::clone(worker.insert(Arc::new(started?))))
     }
 
     /// No other hook is started by it.
@@ -296,21 +300,20 @@ impl HookWorker {
         })
     }
 
-    /// Has it start a hook.
-    fn start_hook(&self, line: &str, input: &str) -> Result<(u64, oneshot::Receiver<i32>), String> {
-        let why = |error: io::Error| format!("could not be started: {error}");
+    /// Orders the shell to start a hook. Returns the hook's id and the channel of its exit code.
+    fn start_hook(&self, line: &str, input: &str) -> io::Result<(u64, oneshot::Receiver<i32>)> {
         let mut orders = self.orders.lock();
         let id = orders.next;
         orders.next += 1;
         let folder = self.folder.path().join(id.to_string());
-        fs::create_dir(&folder).map_err(why)?;
-        fs::write(folder.join("run"), line).map_err(why)?;
-        fs::write(folder.join("in"), input).map_err(why)?;
+        fs::create_dir(&folder)?;
+        fs::write(folder.join("run"), line)?;
+        fs::write(folder.join("in"), input)?;
         let (ended, code) = oneshot::channel();
         if let Some(waiting) = self.waiting.lock().as_mut() {
             waiting.insert(id, ended);
         }
-        orders.input.write_all(format!("{id}\n").as_bytes()).map_err(why)?;
+        orders.input.write_all(format!("{id}\n").as_bytes())?;
         Ok((id, code))
     }
 
@@ -332,7 +335,7 @@ impl HookWorker {
             stdout: read_output_text(&folder.join("out")),
             stderr: read_output_text(&folder.join("err")),
         };
-        // What is left there goes with the worker.
+        // Files that stay there are removed with the worker.
         fs::remove_dir_all(&folder).ok();
         run
     }

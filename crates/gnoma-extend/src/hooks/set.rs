@@ -176,7 +176,7 @@ impl Hooks {
             || self.hooks.iter().any(|hook| hook.is_async) || !self.beside.lock().is_empty();
         self.points.contains(&kind)
             || (kind == PointKind::SessionEnd && has_beside())
-            // What people say and the model's last words are part of what hooks can read.
+            // The transcript that hooks can read has people's messages and the model's last words.
             || (matches!(kind, PointKind::Prompt | PointKind::BeforeStop)
                 && self.transcript.is_some())
     }

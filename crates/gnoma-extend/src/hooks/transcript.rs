@@ -37,8 +37,8 @@ struct PendingText {
 }
 
 impl Transcript {
-    /// A new one in a folder; `None` where it cannot be written.
-    /// What `reach` takes out of texts that leave the session is not in it.
+    /// Creates a transcript in a folder; `None` if it cannot be written. It has no secrets that `reach` takes out of
+    /// texts.
     pub(crate) fn create_in(folder: &Path, reach: &HookReach) -> Option<Self> {
         let made =
             tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile_in(folder);

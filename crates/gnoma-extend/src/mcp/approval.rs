@@ -140,6 +140,30 @@ impl KnownTools {
     }
 }
 
+/// The reason why the recorded facts about a server cannot be read or saved.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolMemoryError {
+    /// The file is not what gnoma writes.
+    #[error("`{}` is damaged; delete it to approve the tools anew", .0.display())]
+    Damaged(PathBuf),
+    /// The file cannot be read.
+    #[error("`{}` cannot be read: {source}", .path.display())]
+    Unreadable {
+        /// The path of the file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The file cannot be written.
+    #[error("`{}` cannot be written: {source}", .path.display())]
+    Unwritable {
+        /// The path of the file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
 /// The store for the recorded facts about servers; without a folder nothing is saved.
 #[derive(Clone, Debug, Default)]
 pub struct ToolMemory {
@@ -157,27 +181,31 @@ impl ToolMemory {
     /// error.
     ///
     /// # Errors
-    /// Why it cannot be read.
-    pub fn load_known(&self, definition: &Definition) -> Result<KnownTools, String> {
+    /// The file cannot be read, or is damaged.
+    pub fn load_known(&self, definition: &Definition) -> Result<KnownTools, ToolMemoryError> {
         let Some(path) = self.pins_path(definition) else { return Ok(KnownTools::default()) };
         match bounded_file::read_text(&path, MAX_BYTES) {
-            Ok(Some(text)) => gnoma_core::json::from_str(&text).map_err(|_| {
-                format!("`{}` is damaged; delete it to approve the tools anew", path.display())
-            }),
+            Ok(Some(text)) => {
+                gnoma_core::json::from_str(&text).map_err(|_| ToolMemoryError::Damaged(path))
+            }
             Ok(None) => Ok(KnownTools::default()),
-            Err(error) => Err(format!("`{}` cannot be read: {error}", path.display())),
+            Err(source) => Err(ToolMemoryError::Unreadable { path, source }),
         }
     }
 
     /// Saves the recorded facts about a server.
     ///
     /// # Errors
-    /// Why it cannot be written.
-    pub fn save_known(&self, definition: &Definition, known: &KnownTools) -> Result<(), String> {
+    /// The file cannot be written.
+    pub fn save_known(
+        &self,
+        definition: &Definition,
+        known: &KnownTools,
+    ) -> Result<(), ToolMemoryError> {
         let Some(path) = self.pins_path(definition) else { return Ok(()) };
         let text = serde_json::to_vec(known).map_err(io::Error::from);
         let written = text.and_then(|text| private_file::replace(&path, &text));
-        written.map_err(|error| format!("`{}` cannot be written: {error}", path.display()))
+        written.map_err(|source| ToolMemoryError::Unwritable { path, source })
     }
 
     fn pins_path(&self, definition: &Definition) -> Option<PathBuf> {

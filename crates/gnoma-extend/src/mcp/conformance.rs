@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gnoma_core::RawJson;
-use gnoma_net::{Http, HttpRequest};
+use gnoma_net::{Http, HttpRequest, NetError};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
     error::CallError,
     handler::Handler,
     live_connection::{self, LiveConnection},
-    oauth::{self, ConfiguredClient, Tokens},
+    oauth::{self, ConfiguredClient, OauthError, Tokens},
     version::{Handshake, STATELESS},
 };
 
@@ -36,11 +36,44 @@ pub struct Scenario {
     pub version: Option<String>,
 }
 
-/// Plays a scenario, and says what was called.
+/// The reason why a scenario of the suite was not played, in a sentence.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct ScenarioError(#[from] ScenarioFailure);
+
+/// The failure of a scenario.
+#[derive(Debug, thiserror::Error)]
+enum ScenarioFailure {
+    #[error(transparent)]
+    Call(Box<CallError>),
+    #[error(transparent)]
+    Login(#[from] OauthError),
+    #[error(transparent)]
+    Page(#[from] NetError),
+    #[error("the authorization page redirects nowhere")]
+    NoRedirect,
+    #[error("it was not content with {0} authorizations")]
+    TooManyAuthorizations(usize),
+    /// The server did not take the tokens that it gave; its challenge.
+    #[error("it did not let anybody in: {0}")]
+    TokensRefused(String),
+}
+
+impl From<CallError> for ScenarioFailure {
+    fn from(error: CallError) -> Self {
+        Self::Call(Box::new(error))
+    }
+}
+
+/// Plays a scenario, and returns what was called, a line each.
 ///
 /// # Errors
-/// The server could not be reached or did not let anybody in.
-pub async fn run_scenario(http: &Http, scenario: Scenario) -> Result<String, String> {
+/// The server cannot be reached, or does not authorize gnoma.
+pub async fn run_scenario(http: &Http, scenario: Scenario) -> Result<String, ScenarioError> {
+    Ok(play_scenario(http, scenario).await?)
+}
+
+async fn play_scenario(http: &Http, scenario: Scenario) -> Result<String, ScenarioFailure> {
     let context: Value = scenario
         .context
         .as_deref()
@@ -68,7 +101,7 @@ pub async fn run_scenario(http: &Http, scenario: Scenario) -> Result<String, Str
                 Ok(()) => said.push_str(&format!("{}: called\n", tool.name)),
                 Err(CallError::Unauthorized(challenge)) => {
                     player.authorize(&challenge).await?;
-                    live = player.connect().await.map_err(|error| error.to_string())?;
+                    live = player.connect().await?;
                     continue;
                 }
                 Err(error) => said.push_str(&format!("{}: {error}\n", tool.name)),
@@ -90,7 +123,9 @@ struct Player<'a> {
 
 impl Player<'_> {
     /// A connection with its tools, authorized as often as the server wants.
-    async fn connect_and_list(&self) -> Result<(LiveConnection, Vec<DescribedTool>), String> {
+    async fn connect_and_list(
+        &self,
+    ) -> Result<(LiveConnection, Vec<DescribedTool>), ScenarioFailure> {
         let mut last = String::new();
         for _ in 0..MAX_TRIES {
             let begun = async {
@@ -101,13 +136,13 @@ impl Player<'_> {
             match begun.await {
                 Ok(begun) => return Ok(begun),
                 Err(CallError::Unauthorized(challenge)) => {
-                    last = format!("it did not let anybody in: {challenge}");
                     self.authorize(&challenge).await?;
+                    last = challenge;
                 }
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(error.into()),
             }
         }
-        Err(last)
+        Err(ScenarioFailure::TokensRefused(last))
     }
 
     async fn connect(&self) -> Result<LiveConnection, CallError> {
@@ -120,9 +155,9 @@ impl Player<'_> {
     }
 
     /// Authorizes as a person would whose browser agrees at once.
-    async fn authorize(&self, challenge: &str) -> Result<(), String> {
+    async fn authorize(&self, challenge: &str) -> Result<(), ScenarioFailure> {
         if self.authorizations.fetch_add(1, Ordering::Relaxed) >= MAX_AUTHORIZATIONS {
-            return Err(format!("it was not content with {MAX_AUTHORIZATIONS} authorizations"));
+            return Err(ScenarioFailure::TooManyAuthorizations(MAX_AUTHORIZATIONS));
         }
         let begun = oauth::begin_login(
             self.http,
@@ -134,9 +169,9 @@ impl Player<'_> {
         );
         let (waiting, page) = begun.await?;
         let request = HttpRequest { url: page, headers: Vec::new(), body: None };
-        let answer = self.http.send(request).await.map_err(|error| error.to_string())?;
+        let answer = self.http.send(request).await?;
         let location = answer.header("location").map(str::to_owned);
-        waiting.finish(&location.ok_or("the authorization page redirects nowhere")?).await
+        Ok(waiting.finish(&location.ok_or(ScenarioFailure::NoRedirect)?).await?)
     }
 }
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 use gnoma_core::{Secret, json};
 use serde_json::Value;
 
-use super::naming;
+use super::naming::{self, ServerNameError};
 
 /// The source that defines a server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -186,6 +186,40 @@ pub(super) fn read_entries(
     read
 }
 
+/// The reason why a server of a file is not used.
+#[derive(Debug, thiserror::Error)]
+enum ServerEntryError {
+    #[error(transparent)]
+    Name(#[from] ServerNameError),
+    #[error("its transport, `sse`, is outdated, and gnoma does not support it")]
+    OldTransport,
+    #[error("it has neither `command` nor `url`")]
+    NoReach,
+    #[error("`{field}` {form}")]
+    Form { field: String, form: WrongFieldForm },
+    #[error("the variable `{0}` is not set")]
+    VariableNotSet(String),
+}
+
+/// The wrong form of a field, as what follows its name.
+#[derive(Debug, thiserror::Error)]
+enum WrongFieldForm {
+    #[error("is not a string")]
+    NoText,
+    #[error("is not a list")]
+    NoList,
+    #[error("contains something other than strings")]
+    OtherThanTexts,
+    #[error("is not a table")]
+    NoTable,
+}
+
+impl ServerEntryError {
+    fn of_field(field: &str, form: WrongFieldForm) -> Self {
+        Self::Form { field: field.to_owned(), form }
+    }
+}
+
 /// One server of a file.
 struct FileEntry<'a> {
     entry: &'a Value,
@@ -193,12 +227,12 @@ struct FileEntry<'a> {
 }
 
 impl FileEntry<'_> {
-    /// `None` where it is switched off.
+    /// Converts the entry to a definition; `None` if it is switched off.
     fn to_definition(
         &self,
         name: &str,
         origin: ServerOrigin,
-    ) -> Result<Option<Definition>, String> {
+    ) -> Result<Option<Definition>, ServerEntryError> {
         naming::check_server(name)?;
         if self.entry.get("disabled").and_then(Value::as_bool) == Some(true) {
             return Ok(None);
@@ -220,18 +254,16 @@ impl FileEntry<'_> {
         }))
     }
 
-    fn parse_reach(&self) -> Result<ServerReach, String> {
+    fn parse_reach(&self) -> Result<ServerReach, ServerEntryError> {
         let kind = self.entry.get("type").and_then(Value::as_str);
         if kind == Some("sse") {
-            return Err(
-                "its transport, `sse`, is outdated, and gnoma does not support it".to_owned()
-            );
+            return Err(ServerEntryError::OldTransport);
         }
         if let Some(url) = self.text_field("url")? {
             let headers = self.secret_table("headers")?;
             return Ok(ServerReach::Http { url, headers });
         }
-        let command = self.text_field("command")?.ok_or("it has neither `command` nor `url`")?;
+        let command = self.text_field("command")?.ok_or(ServerEntryError::NoReach)?;
         Ok(ServerReach::Process {
             command,
             args: self.text_list("args")?,
@@ -239,36 +271,44 @@ impl FileEntry<'_> {
         })
     }
 
-    fn text_field(&self, key: &str) -> Result<Option<String>, String> {
+    fn text_field(&self, key: &str) -> Result<Option<String>, ServerEntryError> {
         match self.entry.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => self.expand_variables(text).map(Some),
-            Some(_) => Err(format!("`{key}` is not a string")),
+            Some(_) => Err(ServerEntryError::of_field(key, WrongFieldForm::NoText)),
         }
     }
 
-    fn text_list(&self, key: &str) -> Result<Vec<String>, String> {
+    fn text_list(&self, key: &str) -> Result<Vec<String>, ServerEntryError> {
+        let wrong = |form| ServerEntryError::of_field(key, form);
         let Some(value) = self.entry.get(key) else { return Ok(Vec::new()) };
-        let items = value.as_array().ok_or_else(|| format!("`{key}` is not a list"))?;
+        let items = value.as_array().ok_or_else(|| wrong(WrongFieldForm::NoList))?;
         let text = |item: &Value| match item.as_str() {
             Some(text) => self.expand_variables(text),
-            None => Err(format!("`{key}` contains something other than strings")),
+            None => Err(wrong(WrongFieldForm::OtherThanTexts)),
         };
         items.iter().map(text).collect()
     }
 
-    fn secret_table(&self, key: &str) -> Result<BTreeMap<String, Secret<String>>, String> {
+    fn secret_table(
+        &self,
+        key: &str,
+    ) -> Result<BTreeMap<String, Secret<String>>, ServerEntryError> {
         let Some(value) = self.entry.get(key) else { return Ok(BTreeMap::new()) };
-        let fields = value.as_object().ok_or_else(|| format!("`{key}` is not a table"))?;
+        let wrong = || ServerEntryError::of_field(key, WrongFieldForm::NoTable);
+        let fields = value.as_object().ok_or_else(wrong)?;
         let secret = |(name, value): (&String, &Value)| match value.as_str() {
             Some(text) => Ok((name.clone(), Secret::new(self.expand_variables(text)?))),
-            None => Err(format!("`{key}.{name}` is not a string")),
+            None => {
+                let field = format!("{key}.{name}");
+                Err(ServerEntryError::Form { field, form: WrongFieldForm::NoText })
+            }
         };
         fields.iter().map(secret).collect::<Result<Vec<_>, _>>().map(gnoma_core::sort::to_map)
     }
 
     /// The text with its variables filled in.
-    fn expand_variables(&self, text: &str) -> Result<String, String> {
+    fn expand_variables(&self, text: &str) -> Result<String, ServerEntryError> {
         let mut whole = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -283,7 +323,8 @@ impl FileEntry<'_> {
                 None => (inside, None),
             };
             let value = (self.variable)(name).or_else(|| default.map(str::to_owned));
-            whole.push_str(&value.ok_or_else(|| format!("the variable `{name}` is not set"))?);
+            let missing = || ServerEntryError::VariableNotSet(name.to_owned());
+            whole.push_str(&value.ok_or_else(missing)?);
             rest = after;
         }
         whole.push_str(rest);

@@ -1,6 +1,6 @@
 //! Why a server did not answer, in words for people and models.
 
-use std::fmt;
+use std::{error::Error, fmt};
 
 use gnoma_core::duration;
 use gnoma_net::NetError;
@@ -61,6 +61,16 @@ impl CallError {
 
 /// The status of a server that wants fewer requests.
 pub(super) const TOO_MANY_REQUESTS: u16 = 429;
+
+impl Error for CallError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        // The text of this error is that of its cause.
+        match self {
+            Self::Unreachable(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

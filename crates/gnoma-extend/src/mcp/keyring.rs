@@ -1,9 +1,9 @@
 //! The keyring of the person's desktop (Secret Service), through the program `secret-tool`, if both exist. A
 //! library for it would bring D-Bus into the program.
 
-use std::{ffi::OsString, path::PathBuf, process::Stdio, time::Duration};
+use std::{ffi::OsString, io, path::PathBuf, process::Stdio, time::Duration};
 
-use gnoma_core::duration;
+use gnoma_core::duration::format_duration;
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -32,6 +32,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Largest secret, in bytes.
 const MAX_SECRET_BYTES: u64 = 1 << 20;
 
+/// The reason why the keyring did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KeyringError {
+    /// The program that accesses it cannot be started.
+    #[error("`{PROGRAM}` cannot be started: {0}")]
+    NotStarted(#[source] io::Error),
+    /// The keyring did not answer in time.
+    #[error("the keyring did not answer within {}", format_duration(*.0))]
+    TimedOut(Duration),
+    /// The keyring is locked, or denied access.
+    #[error("the keyring is locked, or denied access")]
+    Denied,
+}
+
 /// The keyring of the person's session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyring {
@@ -57,8 +71,8 @@ impl Keyring {
     /// Puts a secret there, in the place of what was there for `server`.
     ///
     /// # Errors
-    /// Why it is not there.
-    pub(super) async fn store(&self, server: &str, secret: &[u8]) -> Result<(), String> {
+    /// The keyring cannot be asked, or denies it.
+    pub(super) async fn store(&self, server: &str, secret: &[u8]) -> Result<(), KeyringError> {
         let label = format!("--label=gnoma: {server}");
         self.run_secret_tool(&["store", &label], server, secret).await.map(drop)
     }
@@ -66,16 +80,16 @@ impl Keyring {
     /// The secret that is there for `server`.
     ///
     /// # Errors
-    /// It is not, or cannot be read.
-    pub(super) async fn look_up(&self, server: &str) -> Result<Vec<u8>, String> {
+    /// The keyring has no such secret, cannot be asked, or denies it.
+    pub(super) async fn look_up(&self, server: &str) -> Result<Vec<u8>, KeyringError> {
         self.run_secret_tool(&["lookup"], server, b"").await
     }
 
     /// Deletes the secret of a server from the keyring.
     ///
     /// # Errors
-    /// Why it may still be there.
-    pub(super) async fn clear(&self, server: &str) -> Result<(), String> {
+    /// The keyring cannot be asked, or denies it: the secret may still be there.
+    pub(super) async fn clear(&self, server: &str) -> Result<(), KeyringError> {
         self.run_secret_tool(&["clear"], server, b"").await.map(drop)
     }
 
@@ -84,7 +98,7 @@ impl Keyring {
         what: &[&str],
         server: &str,
         input: &[u8],
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Vec<u8>, KeyringError> {
         let attributes = ["application", "gnoma", "kind", "mcp-tokens", "server", server];
         let arguments = what.iter().chain(&attributes).map(OsString::from);
         let mut child = Command::new(&self.program)
@@ -96,11 +110,11 @@ impl Keyring {
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| format!("`{PROGRAM}` cannot be started: {error}"))?;
+            .map_err(KeyringError::NotStarted)?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let work = async {
             if let Some(mut stdin) = stdin {
-                // Who does not read it, does not need it.
+                // A program that ends without reading its input does not need it.
                 let _unread = stdin.write_all(input).await;
             }
             let mut said = Vec::new();
@@ -110,10 +124,8 @@ impl Keyring {
             (child.wait().await, said)
         };
         let done = timeout(PATIENCE, work).await;
-        let (status, said) = done.map_err(|_late| {
-            format!("the keyring did not answer within {}", duration::format_duration(PATIENCE))
-        })?;
+        let (status, said) = done.map_err(|_late| KeyringError::TimedOut(PATIENCE))?;
         let is_done = status.is_ok_and(|status| status.success());
-        is_done.then_some(said).ok_or_else(|| "the keyring is locked, or denied access".to_owned())
+        is_done.then_some(said).ok_or(KeyringError::Denied)
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     limits::MAX_PROMPTS,
-    lists::{ListElement, identity_field, text_field},
+    lists::{ListElement, ListElementError, identity_field, text_field},
     naming,
     server_prompt::ServerPrompt,
 };
@@ -29,7 +29,7 @@ impl ListElement for ListedPrompt {
     const KIND: &'static str = "prompt";
     const MAX: usize = MAX_PROMPTS;
 
-    fn from_value(value: &Value) -> Result<(Self, Option<String>), String> {
+    fn from_value(value: &Value) -> Result<(Self, Option<String>), ListElementError> {
         let name = identity_field(value, "name")?;
         let (description, mut odd) = text_field(value, "description");
         let about = if description.is_empty() { text_field(value, "title").0 } else { description };

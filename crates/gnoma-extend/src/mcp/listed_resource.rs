@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     limits::MAX_RESOURCES,
-    lists::{ListElement, identity_field, text_field},
+    lists::{ListElement, ListElementError, identity_field, text_field},
 };
 
 /// A resource in a server's list.
@@ -20,7 +20,7 @@ impl ListElement for ListedResource {
     const KIND: &'static str = "resource";
     const MAX: usize = MAX_RESOURCES;
 
-    fn from_value(value: &Value) -> Result<(Self, Option<String>), String> {
+    fn from_value(value: &Value) -> Result<(Self, Option<String>), ListElementError> {
         let uri = identity_field(value, "uri")?;
         let (name, odd_name) = text_field(value, "name");
         let (description, odd_text) = text_field(value, "description");

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::{
     approval::DescribedTool,
-    http::{HeaderParameter, find_header_parameters},
+    http::{HeaderParameter, HeaderParameterError, find_header_parameters},
     limits::{MAX_DESCRIPTION_BYTES, MAX_SCHEMA_BYTES, MAX_TOOLS},
-    lists::{ListElement, identity_field, text_field},
+    lists::{ListElement, ListElementError, identity_field, text_field},
     wire::json,
 };
 
@@ -17,7 +17,7 @@ const NO_ARGUMENTS: &str = r#"{"type":"object"}"#;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ListedTool {
     pub(super) described: DescribedTool,
-    pub(super) headers: Result<Vec<HeaderParameter>, String>,
+    pub(super) headers: Result<Vec<HeaderParameter>, HeaderParameterError>,
 }
 
 impl ListElement for ListedTool {
@@ -25,7 +25,7 @@ impl ListElement for ListedTool {
     const KIND: &'static str = "tool";
     const MAX: usize = MAX_TOOLS;
 
-    fn from_value(value: &Value) -> Result<(Self, Option<String>), String> {
+    fn from_value(value: &Value) -> Result<(Self, Option<String>), ListElementError> {
         let name = identity_field(value, "name")?;
         let (schema, odd_schema) = schema_text(value.get("inputSchema"))?;
         let (description, odd_text) = tool_description(value);
@@ -40,7 +40,7 @@ impl ListElement for ListedTool {
 }
 
 /// The schema of a tool's arguments, as text.
-fn schema_text(given: Option<&Value>) -> Result<(String, Option<String>), String> {
+fn schema_text(given: Option<&Value>) -> Result<(String, Option<String>), ListElementError> {
     let none = |odd: &str| (NO_ARGUMENTS.to_owned(), Some(odd.to_owned()));
     let text = match given {
         Some(Value::Object(_)) => given.map(Value::to_string).unwrap_or_default(),
@@ -54,10 +54,10 @@ fn schema_text(given: Option<&Value>) -> Result<(String, Option<String>), String
         Some(Value::String(text)) if json::parse_lenient(text).is_some_and(|it| it.is_object()) => {
             json::parse_lenient(text).unwrap_or_default().to_string()
         }
-        Some(_) => return Err("the schema of its arguments is no object".to_owned()),
+        Some(_) => return Err(ListElementError::NoSchema),
     };
     if text.len() > MAX_SCHEMA_BYTES {
-        return Err(format!("the schema of its arguments is larger than {MAX_SCHEMA_BYTES} bytes"));
+        return Err(ListElementError::LargeSchema { limit: MAX_SCHEMA_BYTES });
     }
     Ok((text, None))
 }

@@ -6,6 +6,40 @@ use serde_json::Value;
 
 use super::limits::{MAX_FAULTS, MAX_PAGES};
 
+/// The reason why an element of a list is left out.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ListElementError {
+    /// The element has no fields.
+    #[error("it is no object")]
+    NoObject,
+    /// The field that identifies the element is missing.
+    #[error("it has no `{0}`")]
+    NoField(&'static str),
+    /// The field that identifies the element is empty.
+    #[error("its `{0}` is empty")]
+    EmptyField(&'static str),
+    /// The field that identifies the element is too long.
+    #[error("its `{field}` is longer than {limit} bytes")]
+    LongField {
+        /// The name of the field.
+        field: &'static str,
+        /// The most bytes that it may have.
+        limit: usize,
+    },
+    /// The field that identifies the element is not a text.
+    #[error("its `{0}` is no text")]
+    NoText(&'static str),
+    /// The schema of a tool is not an object.
+    #[error("the schema of its arguments is no object")]
+    NoSchema,
+    /// The schema of a tool is too large.
+    #[error("the schema of its arguments is larger than {limit} bytes")]
+    LargeSchema {
+        /// The most bytes that it may have.
+        limit: usize,
+    },
+}
+
 /// An element of a list.
 pub(super) trait ListElement: PartialEq + Sized {
     /// The field that the list is in.
@@ -18,8 +52,8 @@ pub(super) trait ListElement: PartialEq + Sized {
     /// Reads one, and perhaps what is odd about it.
     ///
     /// # Errors
-    /// Why it cannot be used.
-    fn from_value(value: &Value) -> Result<(Self, Option<String>), String>;
+    /// The element cannot be used.
+    fn from_value(value: &Value) -> Result<(Self, Option<String>), ListElementError>;
 
     /// Returns the text that tells this element from the others.
     fn identity(&self) -> &str;
@@ -190,20 +224,20 @@ pub(super) fn text_field(value: &Value, key: &str) -> (String, Option<String>) {
 ///
 /// # Errors
 /// There is none, or it cannot be one.
-pub(super) fn identity_field(value: &Value, key: &str) -> Result<String, String> {
+pub(super) fn identity_field(value: &Value, key: &'static str) -> Result<String, ListElementError> {
     /// Longest name, in bytes.
     const MAX_BYTES: usize = 4096;
     if !value.is_object() {
-        return Err("it is no object".to_owned());
+        return Err(ListElementError::NoObject);
     }
     match value.get(key) {
-        Some(Value::String(name)) if name.is_empty() => Err(format!("its `{key}` is empty")),
+        Some(Value::String(name)) if name.is_empty() => Err(ListElementError::EmptyField(key)),
         Some(Value::String(name)) if name.len() > MAX_BYTES => {
-            Err(format!("its `{key}` is longer than {MAX_BYTES} bytes"))
+            Err(ListElementError::LongField { field: key, limit: MAX_BYTES })
         }
         Some(Value::String(name)) => Ok(name.clone()),
-        None => Err(format!("it has no `{key}`")),
-        Some(_) => Err(format!("its `{key}` is no text")),
+        None => Err(ListElementError::NoField(key)),
+        Some(_) => Err(ListElementError::NoText(key)),
     }
 }
 
@@ -221,7 +255,7 @@ mod tests {
         const KIND: &'static str = "word";
         const MAX: usize = 10;
 
-        fn from_value(value: &Value) -> Result<(Self, Option<String>), String> {
+        fn from_value(value: &Value) -> Result<(Self, Option<String>), ListElementError> {
             let word = identity_field(value, "name")?;
             Ok((Self(word, value.clone()), text_field(value, "about").1))
         }

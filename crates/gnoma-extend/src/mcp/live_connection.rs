@@ -16,9 +16,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{
     approval::DescribedTool,
-    calls::{Calls, ServerCall},
+    calls::{Calls, ServerCall, ServerCallGuard},
     definition::{Definition, ServerReach},
     error::CallError,
+    failure::{CallFailure, ConnectionError},
     handler::Handler,
     http::{HeaderParameter, HttpLink},
     limits::{CALL_TIMEOUT, MAX_CALL, PROBE_TIMEOUT},
@@ -51,24 +52,23 @@ pub(super) struct LiveConnection {
 /// Connects to a server.
 ///
 /// # Errors
-/// Why it failed, for people and models.
+/// The program of the server could not be started, or the server refused or could not be reached.
 pub(super) async fn connect_server(
     definition: &Definition,
     around: &ServerEnvironment,
     stderr: &Stderr,
     handler: Handler,
     handshake: Handshake,
-) -> Result<LiveConnection, String> {
+) -> Result<LiveConnection, ConnectionError> {
     match &definition.reach {
         ServerReach::Process { .. } => {
-            match start_program(definition, around, stderr, handler.clone(), handshake).await? {
-                Ok(live) => Ok(live),
+            match start_program(definition, around, stderr, handler.clone(), handshake).await {
                 // There are programs that end when something comes before the handshake.
-                Err(_) if handshake == Handshake::Ask => {
+                Err(ConnectionError::EndedEarly) if handshake == Handshake::Ask => {
                     stderr.clear();
-                    start_program(definition, around, stderr, handler, Handshake::Yes).await?
+                    start_program(definition, around, stderr, handler, Handshake::Yes).await
                 }
-                Err(why) => Err(why),
+                started => started,
             }
         }
         ServerReach::Http { url, headers } => {
@@ -76,61 +76,29 @@ pub(super) async fn connect_server(
             let link = HttpLink::new(&around.http, url, headers, authorizer, handler.clone());
             let peer = Peer::open(Link::Http(Box::new(link)), handler.clone(), handshake).await;
             let live = peer.map(|peer| LiveConnection::new(peer, None, &handler));
-            live.map_err(|error| describe_failure(&error, definition))
+            live.map_err(|error| CallFailure::new(error, definition).into())
         }
     }
 }
 
-/// Starts a program and connects to it. The inner error is of one that ended.
+/// Starts a program and connects to it.
 async fn start_program(
     definition: &Definition,
     around: &ServerEnvironment,
     stderr: &Stderr,
     handler: Handler,
     handshake: Handshake,
-) -> Result<Result<LiveConnection, String>, String> {
+) -> Result<LiveConnection, ConnectionError> {
     let StartedProcess { mut process, stdin, stdout } =
         process::start_program(definition, around, stderr)?;
     let link = Link::Program(Stdio::new(stdin, stdout, handler.clone(), stderr.clone()));
     match Peer::open(link, handler.clone(), handshake).await {
-        Ok(peer) => Ok(Ok(LiveConnection::new(peer, Some(process), &handler))),
+        Ok(peer) => Ok(LiveConnection::new(peer, Some(process), &handler)),
         Err(CallError::Ended) => {
             process.wrote_all().await;
-            Ok(Err("it ended before it answered".to_owned()))
+            Err(ConnectionError::EndedEarly)
         }
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Returns the reason why a server cannot be used, with what to do about it.
-pub(super) fn describe_failure(error: &CallError, definition: &Definition) -> String {
-    const NO_SUCH_METHOD: u16 = 405;
-    const NOT_THERE: [u16; 3] = [404, NO_SUCH_METHOD, 410];
-    const FORBIDDEN: u16 = 403;
-    let Definition { name, origin, reach, .. } = definition;
-    match (error, reach) {
-        (CallError::Unauthorized(_), _) => {
-            format!("it requires a login; run `gnoma mcp login {name}`")
-        }
-        (CallError::Login(why), _) => {
-            format!("its login does not work ({why}); run `gnoma mcp login {name}`")
-        }
-        (CallError::Status(status, _), ServerReach::Http { .. })
-            if *status == FORBIDDEN || NOT_THERE.contains(status) =>
-        {
-            let url = definition.to_line();
-            let is_old = NOT_THERE.contains(status) && url.trim_end_matches('/').ends_with("/sse");
-            let what = if is_old {
-                "an address that ends in `/sse` is mostly for the older transport (HTTP with SSE), which gnoma does \
-                 not speak; the server's documentation names the one for streamable HTTP, often `/mcp`"
-            } else if *status == FORBIDDEN {
-                "check what its `headers` send and whether you may use it"
-            } else {
-                "check that its `url` is the one for streamable HTTP, often with `/mcp` at its end"
-            };
-            format!("{error}; its `url` in {origin} is `{url}`: {what}")
-        }
-        (error, _) => error.to_string(),
+        Err(error) => Err(CallFailure::Other(Box::new(error)).into()),
     }
 }
 
@@ -266,7 +234,7 @@ impl LiveConnection {
     /// Ends the connection as the protocol wants it.
     pub(super) async fn close(self) {
         const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-        // It ends anyway.
+        // Dropping the connection ends it without an answer.
         timeout(CLOSE_TIMEOUT, self.peer.close()).await.ok();
     }
 
@@ -351,20 +319,7 @@ impl LiveConnection {
         let begun = self.calls.begin_call(running);
         let call = self.send_call(tool, arguments, Some(begun.number), traceparent);
         let timeout = timeout.filter(|time| !time.is_zero()).unwrap_or(CALL_TIMEOUT);
-        let silent = async {
-            let last = Instant::now() + MAX_CALL;
-            loop {
-                let until = begun
-                    .last_activity()
-                    .map_or_else(|| Instant::now() + LOOK_EVERY, |heard| heard + timeout);
-                sleep_until(until.min(last)).await;
-                let now = Instant::now();
-                if now >= last || begun.last_activity().is_some_and(|heard| now >= heard + timeout)
-                {
-                    return;
-                }
-            }
-        };
+        let silent = wait_for_silence(&begun, timeout);
         let outcome = tokio::select! {
             biased;
             () = stop.cancelled() => return ToolOutcome::Interrupted(String::new()),
@@ -377,7 +332,24 @@ impl LiveConnection {
         self.reset_unsolicited();
         match outcome {
             Ok(answer) => result::to_outcome(&answer, is_stored),
-            Err(error) => ToolOutcome::failure_text(describe_failure(&error, definition)),
+            Err(error) => {
+                ToolOutcome::failure_text(CallFailure::new(error, definition).to_string())
+            }
+        }
+    }
+}
+
+/// Waits until a call was silent for `timeout`, or has taken as long as any call may.
+async fn wait_for_silence(begun: &ServerCallGuard, timeout: Duration) {
+    let last = Instant::now() + MAX_CALL;
+    loop {
+        let until = begun
+            .last_activity()
+            .map_or_else(|| Instant::now() + LOOK_EVERY, |heard| heard + timeout);
+        sleep_until(until.min(last)).await;
+        let now = Instant::now();
+        if now >= last || begun.last_activity().is_some_and(|heard| now >= heard + timeout) {
+            return;
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use gnoma_core::duration;
-
 use gnoma_net::Http;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -13,7 +11,7 @@ use tokio::{
 
 use super::{
     live_connection,
-    oauth::{self, ConfiguredClient, Tokens},
+    oauth::{self, ConfiguredClient, OauthError, Tokens},
 };
 
 /// Longest wait for the browser.
@@ -26,18 +24,23 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const PAGE: &str =
     "<!doctype html><meta charset=utf-8><title>gnoma</title><p>You can close this page.";
 
+/// The reason why a person was not logged in at an MCP server, in a sentence.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct LoginError(#[from] OauthError);
+
 /// Logs in to the server at an address. `show` is given the page that a person is to open.
 ///
 /// # Errors
-/// Why it failed, for people.
+/// The server has no login that gnoma can use, the person did not agree in time, or the tokens cannot be saved.
 pub async fn log_in(
     http: &Http,
     url: &str,
     tokens: &Tokens,
     show: &(dyn Fn(&str) + Sync),
-) -> Result<(), String> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| error.to_string())?;
-    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+) -> Result<(), LoginError> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(OauthError::Io)?;
+    let port = listener.local_addr().map_err(OauthError::Io)?.port();
     let origin = format!("http://127.0.0.1:{port}");
     let redirect = format!("{origin}/callback");
     let challenge = live_connection::fetch_challenge(http, url).await;
@@ -46,10 +49,8 @@ pub async fn log_in(
     let (waiting, page) = begun.await?;
     show(&page);
     let came_back = timeout(BROWSER_TIMEOUT, wait_for_callback(&listener)).await;
-    let path = came_back.map_err(|_late| {
-        format!("no browser returned within {}", duration::format_duration(BROWSER_TIMEOUT))
-    })?;
-    waiting.finish(&format!("{origin}{path}")).await
+    let path = came_back.map_err(|_late| OauthError::NoBrowser(BROWSER_TIMEOUT))?;
+    Ok(waiting.finish(&format!("{origin}{path}")).await?)
 }
 
 /// The path of the request that brings an answer.

@@ -14,6 +14,7 @@ mod catalog;
 mod conformance;
 mod definition;
 mod error;
+mod failure;
 mod handler;
 mod http;
 mod keyring;
@@ -46,17 +47,18 @@ mod version;
 mod wire;
 
 pub use self::{
-    approval::{ChangedTool, DescribedTool, ToolMemory},
-    conformance::{Scenario, run_scenario},
+    approval::{ChangedTool, DescribedTool, ToolMemory, ToolMemoryError},
+    conformance::{Scenario, ScenarioError, run_scenario},
     definition::{Definition, ServerFile, ServerOrigin, ServerReach, read_file},
+    failure::McpError,
     keyring::Keyring,
-    login::log_in,
-    naming::{PREFIX, check_server, qualified_tool_name as tool_name},
+    login::{LoginError, log_in},
+    naming::{PREFIX, ServerNameError, check_server, qualified_tool_name as tool_name},
     oauth::Tokens,
     plugin::of_plugin,
     process::{
-        MeteredOutput, Process, ServerEnvironment, ServerSandbox, StartedProcess, Stderr,
-        start_program,
+        MeteredOutput, Process, ProgramStartError, ServerEnvironment, ServerSandbox,
+        StartedProcess, Stderr, start_program,
     },
     server::{CleanText, NoticeSink, ServerFacts, ServerState},
     server_prompt::ServerPrompt,

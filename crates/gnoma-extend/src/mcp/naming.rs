@@ -18,22 +18,31 @@ const ANY: &str = "mcp";
 /// Words in names of servers that do not tell which one is meant.
 const SAY_NOTHING: [&str; 3] = [ANY, "plugin", "server"];
 
+/// A name that no MCP server may have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServerNameError {
+    /// The name is empty or too long, or has other characters than names may have.
+    #[error(
+        "`{}` cannot be a server's name: letters, digits, `-` and `_`, at most {MAX_SERVER_BYTES}",
+        .0.escape_debug()
+    )]
+    Characters(String),
+    /// Within the names of tools it could be taken for the end of the server's name.
+    #[error("`{0}` cannot be a server's name: it begins or ends with `_`, or contains `__`")]
+    Underscores(String),
+}
+
 /// Checks that a server may have this name.
 ///
 /// # Errors
-/// What is wrong with it.
-pub fn check_server(name: &str) -> Result<(), String> {
+/// The name is not allowed.
+pub fn check_server(name: &str) -> Result<(), ServerNameError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if name.is_empty() || name.len() > MAX_SERVER_BYTES || !name.bytes().all(is_plain) {
-        return Err(format!(
-            "`{}` cannot be a server's name: letters, digits, `-` and `_`, at most {MAX_SERVER_BYTES}",
-            name.escape_debug()
-        ));
+        return Err(ServerNameError::Characters(name.to_owned()));
     }
     if name.contains(BETWEEN) || name.starts_with('_') || name.ends_with('_') {
-        return Err(format!(
-            "`{name}` cannot be a server's name: it begins or ends with `_`, or contains `__`"
-        ));
+        return Err(ServerNameError::Underscores(name.to_owned()));
     }
     Ok(())
 }

@@ -204,51 +204,71 @@ fn is_program_there(
     std::env::split_paths(path).any(|folder| cwd.join(folder).join(command).exists())
 }
 
-fn describe_missing_program(command: &str, args: &[String]) -> String {
-    let is_command_line = args.is_empty() && command.contains(char::is_whitespace);
-    let advice = if is_command_line { "; put its arguments into `args`" } else { "" };
-    format!("the program `{command}` was not found{advice}")
+/// The reason why the program of a server or agent was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramStartError {
+    /// The definition is of something that is reached over the network.
+    #[error("it is not a program")]
+    NoProgram,
+    /// The folder that the program starts in does not exist.
+    #[error("its folder `{}` does not exist", .0.display())]
+    NoFolder(PathBuf),
+    /// The program is not where its name says, nor in a folder of `PATH`.
+    #[error("the program `{0}` was not found")]
+    NotFound(String),
+    /// The same of a name that is a command line.
+    #[error("the program `{0}` was not found; put its arguments into `args`")]
+    CommandLine(String),
+    /// The sandbox that the settings require is not whole.
+    #[error("{0}, and `sandbox.mode` is `required`")]
+    WeakSandbox(Strength),
+    /// The system could not start the program.
+    #[error("`{command}` could not be started: {source}")]
+    NotStarted {
+        /// The program.
+        command: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The program was started without its streams.
+    #[error("its streams could not be connected")]
+    NoStreams,
 }
 
 /// Starts the program of `definition`.
 ///
 /// # Errors
-/// Why it could not be started, for people.
+/// The program, its folder or the required sandbox is missing, or the system cannot start it.
 pub fn start_program(
     definition: &Definition,
     around: &ServerEnvironment,
     stderr: &Stderr,
-) -> Result<StartedProcess, String> {
+) -> Result<StartedProcess, ProgramStartError> {
     let ServerReach::Process { command, args, env } = &definition.reach else {
-        return Err("it is not a program".to_owned());
+        return Err(ProgramStartError::NoProgram);
     };
     let cwd = definition.cwd.as_ref().unwrap_or(&around.cwd);
     if !cwd.is_dir() {
-        return Err(format!("its folder `{}` does not exist", cwd.display()));
+        return Err(ProgramStartError::NoFolder(cwd.clone()));
     }
     if !is_program_there(command, cwd, around, env) {
-        return Err(describe_missing_program(command, args));
+        let is_command_line = args.is_empty() && command.contains(char::is_whitespace);
+        let command = command.clone();
+        return Err(match is_command_line {
+            true => ProgramStartError::CommandLine(command),
+            false => ProgramStartError::NotFound(command),
+        });
     }
     let (mut program, walls) = sandboxed_command(definition, around, command, args)?;
-    let variables = around.environment.iter().map(|(name, value)| (name, value.as_str()));
-    let declared = env.iter().map(|(name, value)| (name, value.expose().as_str()));
-    program
-        .env_clear()
-        .envs(variables)
-        .envs(declared)
-        .current_dir(cwd)
-        .process_group(0)
-        .kill_on_drop(true)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    set_surroundings(&mut program, around, env, cwd);
     if walls.is_none() {
         gnoma_sandbox::end_with_parent(program.as_std_mut());
     }
-    let mut child =
-        program.spawn().map_err(|error| format!("`{command}` could not be started: {error}"))?;
+    let mut child = program
+        .spawn()
+        .map_err(|source| ProgramStartError::NotStarted { command: command.clone(), source })?;
     let ends = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
-    let ((stdin, stdout), errors) = ends.ok_or("its streams could not be connected")?;
+    let ((stdin, stdout), errors) = ends.ok_or(ProgramStartError::NoStreams)?;
     let mut reading = JoinSet::new();
     reading.spawn(box_future(collect_stderr(errors, stderr.clone())));
     let unasked = Arc::new(AtomicU64::new(0));
@@ -262,13 +282,34 @@ pub fn start_program(
     Ok(StartedProcess { process, stdin, stdout: MeteredOutput { inner: stdout, unasked } })
 }
 
+/// Sets the variables, the folder and the streams of a server's program.
+fn set_surroundings(
+    program: &mut Command,
+    around: &ServerEnvironment,
+    env: &BTreeMap<String, Secret<String>>,
+    cwd: &Path,
+) {
+    let variables = around.environment.iter().map(|(name, value)| (name, value.as_str()));
+    let declared = env.iter().map(|(name, value)| (name, value.expose().as_str()));
+    program
+        .env_clear()
+        .envs(variables)
+        .envs(declared)
+        .current_dir(cwd)
+        .process_group(0)
+        .kill_on_drop(true)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+}
+
 /// The command, behind walls if there are any.
 fn sandboxed_command(
     definition: &Definition,
     around: &ServerEnvironment,
     command: &str,
     args: &[String],
-) -> Result<(Command, Option<SessionSandbox>), String> {
+) -> Result<(Command, Option<SessionSandbox>), ProgramStartError> {
     let plain = || {
         let mut plain = Command::new(command);
         plain.args(args);
@@ -279,7 +320,7 @@ fn sandboxed_command(
     match support.strength {
         Strength::Full => (),
         weak if enclosure.required => {
-            return Err(format!("{weak}, and `sandbox.mode` is `required`"));
+            return Err(ProgramStartError::WeakSandbox(weak));
         }
         Strength::Partial => (),
         Strength::None => return Ok(plain()),
@@ -287,7 +328,7 @@ fn sandboxed_command(
     let mut policy = enclosure.policy.clone();
     policy.network |= enclosure.network_on_demand && definition.network;
     policy.writable.extend(definition.writable.iter().cloned());
-    // What a definition declares is the server's; the rest was left out before.
+    // Scrubbing would remove variables that the definition declares; gnoma's own were left out before.
     policy.scrub.clear();
     let walls = SessionSandbox::new(enclosure.launcher.clone(), &support);
     let command = walls.command(command, args, &policy);

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{
+    error::CallError,
+    failure::ServerUseError,
     limits::MAX_TEXT_BYTES,
     listed_prompt::ListedPrompt,
     live_connection::LiveConnection,
@@ -22,9 +24,8 @@ impl LiveConnection {
     pub(super) async fn list_prompts(
         &self,
         server: &str,
-    ) -> Result<(Vec<ServerPrompt>, Vec<String>), String> {
-        let all =
-            self.list_pages::<ListedPrompt>("prompts").await.map_err(|error| error.to_string())?;
+    ) -> Result<(Vec<ServerPrompt>, Vec<String>), CallError> {
+        let all = self.list_pages::<ListedPrompt>("prompts").await?;
         let shown = all.elements.iter().map(|prompt| prompt.to_server_prompt(server));
         Ok((shown.collect(), all.describe_faults()))
     }
@@ -35,10 +36,8 @@ impl LiveConnection {
         server: &str,
         name: &str,
         arguments: &str,
-    ) -> Result<Option<String>, String> {
-        let all =
-            self.list_pages::<ListedPrompt>("prompts").await.map_err(|error| error.to_string())?;
-        let all = all.elements;
+    ) -> Result<Option<String>, ServerUseError> {
+        let all = self.list_pages::<ListedPrompt>("prompts").await?.elements;
         let Some(prompt) =
             all.iter().find(|prompt| naming::qualified_tool_name(server, &prompt.name) == name)
         else {
@@ -49,10 +48,7 @@ impl LiveConnection {
         if let Some(given) = bind_arguments(prompt, arguments)? {
             params.insert("arguments".to_owned(), Value::Object(given));
         }
-        let got = self
-            .send_short_request("prompts/get", params)
-            .await
-            .map_err(|error| error.to_string())?;
+        let got = self.send_short_request("prompts/get", params).await?;
         Ok(Some(render_messages(&got)))
     }
 }
@@ -91,7 +87,10 @@ fn push_paragraph(text: &mut String, part: &str) {
 }
 
 /// Words as a prompt's arguments, in their order; what is left over belongs to the last.
-fn bind_arguments(prompt: &ListedPrompt, text: &str) -> Result<Option<Map<String, Value>>, String> {
+fn bind_arguments(
+    prompt: &ListedPrompt,
+    text: &str,
+) -> Result<Option<Map<String, Value>>, ServerUseError> {
     let wanted = &prompt.arguments;
     let mut words = split_words(text);
     if let Some(last) = wanted.len().checked_sub(1)
@@ -102,7 +101,7 @@ fn bind_arguments(prompt: &ListedPrompt, text: &str) -> Result<Option<Map<String
     }
     let missing = wanted.iter().skip(words.len()).find(|it| it.is_required);
     if let Some(missing) = missing {
-        return Err(format!("it needs `{}`", missing.name));
+        return Err(ServerUseError::NoArgument(missing.name.clone()));
     }
     let pairs = wanted.iter().zip(words).map(|(it, word)| (it.name.clone(), word.into()));
     let given: Map<String, Value> = pairs.collect();

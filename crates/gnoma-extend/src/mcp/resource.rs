@@ -80,7 +80,7 @@ async fn read_resource(
     };
     let live = match server.ensure_connected().await {
         Ok(live) => live,
-        Err(why) => return ToolOutcome::failure_text(why),
+        Err(error) => return ToolOutcome::failure_text(error.to_string()),
     };
     let mut parts = ResultParts::new(cx.stores_large_results);
     let filled = match uri {

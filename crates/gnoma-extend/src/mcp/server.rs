@@ -15,9 +15,14 @@ use tokio::{
 };
 
 use super::{
-    approval::{ChangedTool, DescribedTool, KnownTools, ToolListComparison, ToolMemory},
+    approval::{
+        ChangedTool, DescribedTool, KnownTools, ToolListComparison, ToolMemory, ToolMemoryError,
+    },
     calls::ServerCall,
     definition::Definition,
+    failure::{
+        CallFailure, ConnectionError, ServerUseError, ToolRefusal, UnavailableError, output_clause,
+    },
     handler::Handler,
     limits::{MAX_RESUMES, RESUME_WAIT, RETRY_AFTER, START_TIMEOUT},
     live_connection::{self, SharedConnection, ToolList},
@@ -98,15 +103,15 @@ pub(super) struct ManagedServer {
 #[derive(Default)]
 struct ConnectionState {
     live: Option<SharedConnection>,
-    failed: Option<(Instant, String)>,
+    failed: Option<(Instant, UnavailableError)>,
     /// Follows the lists of the connection; ends with it.
     following: JoinSet<()>,
 }
 
 impl ManagedServer {
     pub(super) fn new(definition: Definition, common: Arc<ServerContext>) -> Self {
-        let known = common.memory.load_known(&definition).unwrap_or_else(|why| {
-            (common.tell)(true, why);
+        let known = common.memory.load_known(&definition).unwrap_or_else(|error| {
+            (common.tell)(true, error.to_string());
             KnownTools::default()
         });
         let seen = ServerFacts {
@@ -159,27 +164,29 @@ impl ManagedServer {
     }
 
     /// A connection: the one there is, or a new one.
-    pub(super) async fn ensure_connected(self: &Arc<Self>) -> Result<SharedConnection, String> {
+    pub(super) async fn ensure_connected(
+        self: &Arc<Self>,
+    ) -> Result<SharedConnection, UnavailableError> {
         let mut connection = self.connection.lock().await;
         if let Some(live) = connection.live.as_ref().filter(|live| live.is_open()) {
             return Ok(Arc::clone(live));
         }
-        if let Some((at, why)) = &connection.failed
+        if let Some((at, error)) = &connection.failed
             && at.elapsed() < RETRY_AFTER
         {
-            return Err(why.clone());
+            return Err(error.clone());
         }
         *connection = ConnectionState::default();
         self.set_state(ServerState::Starting);
         match self.connect(&mut connection).await {
             Ok(live) => Ok(live),
-            Err(why) => {
+            Err(error) => {
                 // Perhaps it is another one now, which speaks the other wire.
                 self.known.lock().shakes_hands = false;
-                let why = self.describe_unavailable(&why);
-                self.set_state(ServerState::Failed(why.clone()));
-                connection.failed = Some((Instant::now(), why.clone()));
-                Err(why)
+                let error = self.to_unavailable(error);
+                self.set_state(ServerState::Failed(error.to_string()));
+                connection.failed = Some((Instant::now(), error.clone()));
+                Err(error)
             }
         }
     }
@@ -188,7 +195,7 @@ impl ManagedServer {
     fn connect<'a>(
         self: &'a Arc<Self>,
         link: &'a mut ConnectionState,
-    ) -> BoxFuture<'a, Result<SharedConnection, String>> {
+    ) -> BoxFuture<'a, Result<SharedConnection, ConnectionError>> {
         box_future(async move {
             let began = Instant::now();
             let handler = Handler::new(&self.definition.name);
@@ -199,13 +206,9 @@ impl ManagedServer {
                 false => Handshake::Ask,
             };
             let connecting = self.connect_and_list(handler, handshake);
+            let connected = timeout(START_TIMEOUT, connecting).await;
             let (live, (tools, left_out)) =
-                timeout(START_TIMEOUT, connecting).await.unwrap_or_else(|_late| {
-                    Err(format!(
-                        "it did not answer within {}",
-                        duration::format_duration(START_TIMEOUT)
-                    ))
-                })?;
+                connected.unwrap_or_else(|_| Err(ConnectionError::TimedOut(START_TIMEOUT)))?;
             let live = Arc::new(live);
             {
                 let mut seen = self.seen.lock();
@@ -232,14 +235,13 @@ impl ManagedServer {
         &self,
         handler: Handler,
         handshake: Handshake,
-    ) -> Result<(live_connection::LiveConnection, ToolList), String> {
+    ) -> Result<(live_connection::LiveConnection, ToolList), ConnectionError> {
         let Self { definition, common, stderr, .. } = self;
         let live =
             live_connection::connect_server(definition, &common.around, stderr, handler, handshake)
                 .await?;
         let tools = live.list_tools().await;
-        let tools = tools.map_err(|error| live_connection::describe_failure(&error, definition))?;
-        Ok((live, tools))
+        Ok((live, tools.map_err(|error| CallFailure::new(error, definition))?))
     }
 
     /// Says what of one of the server's lists is left out, where that is news.
@@ -265,16 +267,15 @@ impl ManagedServer {
         (self.common.tell)(true, said);
     }
 
-    /// A failure with what the server wrote about it.
-    fn describe_unavailable(&self, why: &str) -> String {
-        let (name, said) = (&self.definition.name, self.describe_output());
-        format!("the MCP server `{name}` is not available: {why}{said}")
+    /// Adds to an error what the server wrote about it.
+    fn to_unavailable(&self, error: ConnectionError) -> UnavailableError {
+        let (server, output) = (self.definition.name.clone(), self.last_output());
+        UnavailableError { server, source: Arc::new(error), output }
     }
 
-    /// The last lines that it wrote beside its messages, to be put behind a sentence.
-    fn describe_output(&self) -> String {
-        let said = last_lines(&self.stderr_text(), TOLD_LINES);
-        if said.is_empty() { said } else { format!("; it wrote: {said}") }
+    /// The last lines that it wrote beside its messages, in one.
+    fn last_output(&self) -> String {
+        last_lines(&self.stderr_text(), TOLD_LINES)
     }
 
     /// Says that it has not answered since it was needed, and what it wrote instead.
@@ -283,7 +284,7 @@ impl ManagedServer {
         let text = format!(
             "the MCP server `{name}` has not answered within {waited}; its tools are offered \
              when it has{}",
-            self.describe_output()
+            output_clause(&self.last_output())
         );
         (self.common.tell)(true, text);
     }
@@ -315,8 +316,8 @@ impl ManagedServer {
             };
             (compared, written)
         };
-        if let Err(why) = written {
-            (self.common.tell)(true, why);
+        if let Err(error) = written {
+            (self.common.tell)(true, error.to_string());
         }
         let ToolListComparison { offered, changed, new } = compared;
         for ChangedTool { now, .. } in &changed {
@@ -357,10 +358,10 @@ impl ManagedServer {
         };
         let live = match live {
             Ok(live) => live,
-            Err(why) => return ToolOutcome::failure_text(why),
+            Err(error) => return ToolOutcome::failure_text(error.to_string()),
         };
-        if let Some(why) = self.refusal_reason(&tool) {
-            return ToolOutcome::failure_text(why);
+        if let Err(refusal) = self.check_offered(&tool) {
+            return ToolOutcome::failure_text(refusal.to_string());
         }
         let began = Instant::now();
         let running = ServerCall { id: call.id.clone(), cx };
@@ -379,9 +380,7 @@ impl ManagedServer {
     fn on_ended_during_call(&self, outcome: ToolOutcome) -> ToolOutcome {
         match outcome {
             ToolOutcome::Failed(_) => {
-                let why = self.describe_unavailable(
-                    "it ended during the call; the next call starts it again",
-                );
+                let why = self.to_unavailable(ConnectionError::EndedInCall).to_string();
                 self.set_state(ServerState::Failed(why.clone()));
                 ToolOutcome::failure_text(why)
             }
@@ -389,18 +388,18 @@ impl ManagedServer {
         }
     }
 
-    /// Returns the reason why a tool must not be called, if it must not.
-    fn refusal_reason(&self, tool: &str) -> Option<String> {
-        let name = &self.definition.name;
+    /// Checks that a tool may be called.
+    fn check_offered(&self, tool: &str) -> Result<(), ToolRefusal> {
         let seen = self.seen.lock();
-        if seen.changed.iter().any(|changed| changed.now.name == tool) {
-            return Some(format!(
-                "`{tool}` of the MCP server `{name}` has changed since it was approved; the user \
-                 must approve it again with `gnoma mcp approve {name}`"
-            ));
+        let has_changed = seen.changed.iter().any(|changed| changed.now.name == tool);
+        if !has_changed && seen.offered.iter().any(|offered| offered.name == tool) {
+            return Ok(());
         }
-        let is_offered = seen.offered.iter().any(|offered| offered.name == tool);
-        (!is_offered).then(|| format!("the MCP server `{name}` no longer has a tool `{tool}`"))
+        let (server, tool) = (self.definition.name.clone(), tool.to_owned());
+        Err(match has_changed {
+            true => ToolRefusal::Changed { server, tool },
+            false => ToolRefusal::Gone { server, tool },
+        })
     }
 
     /// Takes in its prompts.
@@ -413,21 +412,23 @@ impl ManagedServer {
             known.prompts.clone_from(&prompts);
             known.clone()
         };
-        if let Err(why) = self.common.memory.save_known(&self.definition, &known) {
-            (self.common.tell)(true, why);
+        if let Err(error) = self.common.memory.save_known(&self.definition, &known) {
+            (self.common.tell)(true, error.to_string());
         }
         self.seen.lock().prompts = prompts;
         self.common.changes.send_modify(|count| *count += 1);
     }
 
     /// Lists the tools as the server has them now, approved or not.
-    pub(super) async fn list_current_tools(self: &Arc<Self>) -> Result<Vec<DescribedTool>, String> {
+    pub(super) async fn list_current_tools(
+        self: &Arc<Self>,
+    ) -> Result<Vec<DescribedTool>, ServerUseError> {
         let tools = self.ensure_connected().await?.list_tools().await;
-        Ok(tools.map_err(|error| live_connection::describe_failure(&error, &self.definition))?.0)
+        Ok(tools.map_err(|error| CallFailure::new(error, &self.definition))?.0)
     }
 
     /// Records that a person approved these tools.
-    pub(super) fn approve_tools(&self, listed: &[DescribedTool]) -> Result<(), String> {
+    pub(super) fn approve_tools(&self, listed: &[DescribedTool]) -> Result<(), ToolMemoryError> {
         let known = {
             let mut known = self.known.lock();
             known.approve(&self.definition.name, listed);

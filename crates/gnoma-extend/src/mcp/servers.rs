@@ -17,6 +17,7 @@ use super::{
     approval::{DescribedTool, ToolMemory},
     catalog::Catalog,
     definition::Definition,
+    failure::{McpError, ServerUseError},
     limits::{MAX_SERVERS, NAMED_WAIT, SEARCH_WAIT, START_DELAY},
     naming,
     process::ServerEnvironment,
@@ -88,7 +89,7 @@ pub(super) struct ServersState {
     /// `true` if the tools of a server had never been seen when the session began: they can be searched for
     /// throughout the session, so that a turn that needs them can wait for them and no other turn has to.
     had_unseen: bool,
-    /// Somebody waits for servers that nobody has seen.
+    /// `true` once a turn waits for servers whose tools were never seen.
     wanted: watch::Sender<bool>,
 }
 
@@ -104,8 +105,8 @@ impl Servers {
             let mut wanted = servers.shared.wanted.subscribe();
             starting.spawn(box_future(async move {
                 timeout(START_DELAY, wanted.wait_for(|is_wanted| *is_wanted)).await.ok();
-                if let Err(why) = server.ensure_connected().await {
-                    tell(true, why);
+                if let Err(error) = server.ensure_connected().await {
+                    tell(true, error.to_string());
                 }
             }));
         }
@@ -172,7 +173,7 @@ impl Servers {
     #[must_use]
     pub fn subscribe_offers(&self, own: Vec<Arc<dyn Tool>>) -> ToolOfferWatcher {
         let mut changes = self.shared.common.changes.subscribe();
-        // What has come since the session's tools were listed is on offer at once.
+        // Tools that have come since the session's tools were listed are on offer at once.
         changes.mark_changed();
         ToolOfferWatcher { shared: Arc::clone(&self.shared), changes, own }
     }
@@ -203,11 +204,11 @@ impl Servers {
     ///
     /// # Errors
     /// There is no such server, or it cannot be asked.
-    pub async fn approve_tools(&self, name: &str) -> Result<(), String> {
+    pub async fn approve_tools(&self, name: &str) -> Result<(), McpError> {
         let server = self.shared.servers.iter().find(|server| server.definition.name == name);
-        let server = server.ok_or_else(|| format!("there is no MCP server `{name}`"))?;
+        let server = server.ok_or_else(|| ServerUseError::NoServer(name.to_owned()))?;
         let listed = server.list_current_tools().await?;
-        server.approve_tools(&listed)
+        Ok(server.approve_tools(&listed).map_err(ServerUseError::Memory)?)
     }
 }
 
@@ -251,14 +252,14 @@ impl ServersView {
         &self,
         name: &str,
         arguments: &str,
-    ) -> Option<Result<String, String>> {
+    ) -> Option<Result<String, McpError>> {
         let named = prompts::server_of(name)?;
         let server = self.0.upgrade()?.find_server(named)?;
         let asked = async {
             let said = server.ensure_connected().await?.said_by(named, name, arguments).await?;
-            said.ok_or_else(|| format!("the MCP server `{named}` has no such prompt"))
+            said.ok_or_else(|| ServerUseError::NoPrompt(named.to_owned()))
         };
-        Some(asked.await)
+        Some(asked.await.map_err(McpError::from))
     }
 
     /// The tools of a session that this one starts: its `own`, replaced as here, and the servers'. Where those
@@ -327,7 +328,7 @@ impl ServersState {
         let mut published = self.published.subscribe();
         let change = *self.common.changes.borrow();
         let is_published = published.wait_for(|published| *published >= change);
-        // Whoever is late offers them in the round after the next.
+        // A session that is late offers them in the round after the next.
         timeout(PUBLISH_WAIT, is_published).await.ok();
     }
 

@@ -41,10 +41,10 @@ struct StdioShared {
 }
 
 impl StdioShared {
-    /// Gives an answer to whoever waits for it; an answer that nobody waits for is nothing.
+    /// Gives an answer to the request that waits for it; other answers are dropped.
     fn resolve_request(&self, id: u64, outcome: Result<Value, CallError>) {
         if let Some(waiting) = self.pending.lock().remove(&id) {
-            // Who has gone does not need it.
+            // The request may have been cancelled.
             waiting.send(outcome).ok();
         }
     }

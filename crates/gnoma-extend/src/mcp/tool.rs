@@ -17,6 +17,25 @@ use super::{
     wire::json,
 };
 
+/// The reason why a tool does not take the place of a built-in one.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReplacementError {
+    /// The schema of its arguments cannot be read.
+    #[error("the schema of its arguments is not valid")]
+    Schema,
+    /// The tool lacks the arguments that say what the built-in tool touches.
+    #[error(
+        "it has no argument `{}`; name its paths with `tool_policy.{tool}.path_args`",
+        .arguments.join("`, `")
+    )]
+    NoArguments {
+        /// The names of the arguments.
+        arguments: Vec<String>,
+        /// The server's name for the tool.
+        tool: String,
+    },
+}
+
 /// Stands for one tool of a server. What the server says of itself decides nothing: every call is judged as
 /// one that may do anything.
 pub(super) struct McpTool {
@@ -64,14 +83,14 @@ impl McpTool {
     /// The tool in the place of a built-in one: what is judged, shown and kept before a call is as there.
     ///
     /// # Errors
-    /// Its arguments are others, so that nobody could tell what a call touches.
+    /// The tool has other arguments, so that it is unknown what a call touches.
     pub(super) fn with_built_in_spec(
         server: &Arc<ManagedServer>,
         described: &DescribedTool,
         built_in: &ToolSpec,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ReplacementError> {
         let Some(Self { spec, name, renamed, server, .. }) = Self::new(server, described) else {
-            return Err("the schema of its arguments is not valid".to_owned());
+            return Err(ReplacementError::Schema);
         };
         let given: Value = spec.parameters.read().unwrap_or_default();
         let missing = built_in.touches.iter().map(TouchedResource::argument);
@@ -79,10 +98,8 @@ impl McpTool {
             .filter(|name| given.pointer("/properties").and_then(|all| all.get(*name)).is_none());
         let missing: Vec<_> = missing.collect();
         if !missing.is_empty() && spec.touches.is_empty() {
-            return Err(format!(
-                "it has no argument `{}`; name its paths with `tool_policy.{name}.path_args`",
-                missing.join("`, `")
-            ));
+            let arguments = missing.into_iter().map(str::to_owned).collect();
+            return Err(ReplacementError::NoArguments { arguments, tool: name });
         }
         let is_same = missing.is_empty();
         let spec = ToolSpec {

@@ -9,6 +9,7 @@ use std::{
 use gnoma_core::{diff::unified_diff, quantity::describe_count};
 
 use super::{
+    error::{ManifestError, PluginError, PluginNameError},
     manifest::{Manifest, check_name},
     pins::{PluginPins, PluginRecord},
     source::{FetchedPlugin, Fetcher, without_login},
@@ -62,16 +63,13 @@ impl PluginInstaller {
     /// Installs a plugin: its content is the one that is approved.
     ///
     /// # Errors
-    /// Why it was not installed; nothing was changed then.
-    pub fn install(&self, source: &str) -> Result<PluginReview, String> {
+    /// The plugin cannot be fetched, used or saved; nothing was changed then.
+    pub fn install(&self, source: &str) -> Result<PluginReview, PluginError> {
         let mut pins = PluginPins::open(&self.state)?;
         let (fetched, manifest) = self.fetch_with_manifest(source)?;
         let target = self.plugin_folder(&manifest.name)?;
         if target.symlink_metadata().is_ok() {
-            return Err(format!(
-                "the plugin `{name}` is already installed; `gnoma plugin update {name}` updates it",
-                name = manifest.name
-            ));
+            return Err(PluginError::AlreadyInstalled(manifest.name));
         }
         let tree = self.copy_atomically(&fetched.root, &target)?;
         let record = PluginRecord {
@@ -80,9 +78,9 @@ impl PluginInstaller {
             files: tree.files.clone(),
         };
         pins.all.insert(manifest.name, record);
-        if let Err(why) = pins.save() {
+        if let Err(error) = pins.save() {
             fs::remove_dir_all(&target).ok();
-            return Err(why);
+            return Err(error.into());
         }
         self.save_approved(&target, &tree);
         let mut manifest = Manifest::read(&target, ExtensionSource::User, None)?;
@@ -94,20 +92,16 @@ impl PluginInstaller {
     /// Updates a plugin from its source. Changed content waits for approval.
     ///
     /// # Errors
-    /// Why it stays as it is.
-    pub fn update(&self, name: &str) -> Result<PluginReview, String> {
+    /// The source has no such plugin any more, or the plugin cannot be written.
+    pub fn update(&self, name: &str) -> Result<PluginReview, PluginError> {
         let mut pins = PluginPins::open(&self.state)?;
         let target = self.installed_folder(name)?;
         let record = pins.all.get_mut(name).filter(|record| !record.source.is_empty());
-        let record = record.ok_or_else(|| {
-            format!("the source of `{name}` is unknown; remove it and install it again")
-        })?;
+        let record = record.ok_or_else(|| PluginError::UnknownSource(name.to_owned()))?;
         let (fetched, manifest) = self.fetch_with_manifest(&record.source)?;
         if manifest.name != name {
-            return Err(format!(
-                "the plugin at `{}` is now called `{}`, not `{name}`",
-                record.source, manifest.name
-            ));
+            let (place, now) = (record.source.clone(), manifest.name);
+            return Err(PluginError::Renamed { place, now, name: name.to_owned() });
         }
         let new = tree::read_tree(&fetched.root)?;
         let change = TreeChange::from_trees(&record.files, &new.files);
@@ -126,16 +120,14 @@ impl PluginInstaller {
     /// Reads a plugin's content and what changed since it was approved last. Changes nothing.
     ///
     /// # Errors
-    /// Why it cannot be approved.
-    pub fn preview(&self, name: &str) -> Result<PluginReview, String> {
+    /// No such plugin is installed, or its content cannot be read.
+    pub fn preview(&self, name: &str) -> Result<PluginReview, PluginError> {
         let pins = PluginPins::open(&self.state)?;
         let target = self.installed_folder(name)?;
         let manifest = Manifest::read(&target, ExtensionSource::User, Some(name))?;
         if manifest.name != name {
-            return Err(format!(
-                "the plugin in the folder `{name}` calls itself `{}`",
-                manifest.name
-            ));
+            let folder = name.to_owned();
+            return Err(PluginError::NameDiffers { folder, name: manifest.name });
         }
         let tree = tree::read_tree(&target)?;
         let record = pins.all.get(name).cloned().unwrap_or_default();
@@ -152,13 +144,11 @@ impl PluginInstaller {
     ///
     /// # Errors
     /// The content has changed since, or the approval cannot be saved.
-    pub fn approve(&self, name: &str, previewed: &PluginTree) -> Result<(), String> {
+    pub fn approve(&self, name: &str, previewed: &PluginTree) -> Result<(), PluginError> {
         let mut pins = PluginPins::open(&self.state)?;
         let target = self.installed_folder(name)?;
         if tree::read_tree(&target)? != *previewed {
-            return Err(format!(
-                "`{name}` changed while you read; run `gnoma plugin trust {name}` again"
-            ));
+            return Err(PluginError::ChangedMeanwhile(name.to_owned()));
         }
         let record = pins.all.entry(name.to_owned()).or_default();
         record.approved = Some(previewed.hash.clone());
@@ -180,11 +170,11 @@ impl PluginInstaller {
         }
     }
 
-    /// Takes approval back. Says whether there was any.
+    /// Revokes the approval of a plugin. Returns `false` if it was not approved.
     ///
     /// # Errors
     /// It cannot be saved.
-    pub fn revoke(&self, name: &str) -> Result<bool, String> {
+    pub fn revoke(&self, name: &str) -> Result<bool, PluginError> {
         let mut pins = PluginPins::open(&self.state)?;
         self.installed_folder(name)?;
         let record = pins.all.get_mut(name);
@@ -197,54 +187,60 @@ impl PluginInstaller {
     ///
     /// # Errors
     /// There is none of that name, or it cannot be removed.
-    pub fn remove(&self, name: &str) -> Result<(), String> {
+    pub fn remove(&self, name: &str) -> Result<(), PluginError> {
         let mut pins = PluginPins::open(&self.state)?;
         let target = self.installed_folder(name)?;
         pins.all.remove(name);
         pins.save()?;
         fs::remove_dir_all(self.state.join(APPROVED).join(name)).ok();
-        // One that somebody linked here is only unlinked.
+        // A person may have put a link here: only the link is removed.
         let removed = if target.is_symlink() {
             fs::remove_file(&target)
         } else {
             fs::remove_dir_all(&target)
         };
-        removed.map_err(|error| format!("`{}` cannot be removed: {error}", target.display()))
+        removed.map_err(|source| PluginError::NotRemoved { folder: target, source })
     }
 
     fn new_fetcher(&self) -> Fetcher<'_> {
         Fetcher { cwd: &self.cwd, home: self.home.as_deref(), variables: &self.variables }
     }
 
-    fn fetch_with_manifest(&self, source: &str) -> Result<(FetchedPlugin, Manifest), String> {
-        let fetched = self.new_fetcher().fetch_plugin(source)?;
+    fn fetch_with_manifest(&self, place: &str) -> Result<(FetchedPlugin, Manifest), PluginError> {
+        let fetched = self.new_fetcher().fetch_plugin(place)?;
+        let of_place = |source: ManifestError| PluginError::FetchedManifest {
+            place: without_login(place),
+            source,
+        };
+        let name = fetched.otherwise.as_deref();
         let manifest =
-            Manifest::read(&fetched.root, ExtensionSource::User, fetched.otherwise.as_deref())
-                .map_err(|why| format!("`{}`: {why}", without_login(source)))?;
+            Manifest::read(&fetched.root, ExtensionSource::User, name).map_err(of_place)?;
         Ok((fetched, manifest))
     }
 
-    fn plugin_folder(&self, name: &str) -> Result<PathBuf, String> {
+    fn plugin_folder(&self, name: &str) -> Result<PathBuf, PluginNameError> {
         check_name(name)?;
         Ok(self.plugins.join(name))
     }
 
-    fn installed_folder(&self, name: &str) -> Result<PathBuf, String> {
+    fn installed_folder(&self, name: &str) -> Result<PathBuf, PluginError> {
         let folder = self.plugin_folder(name)?;
         if folder.is_dir() {
             return Ok(folder);
         }
-        Err(format!("no plugin `{name}` is installed; `gnoma plugin list` lists them"))
+        Err(PluginError::NotInstalled(name.to_owned()))
     }
 
     /// Copies a plugin to its place, whole or not at all.
-    fn copy_atomically(&self, from: &Path, target: &Path) -> Result<PluginTree, String> {
+    fn copy_atomically(&self, from: &Path, target: &Path) -> Result<PluginTree, PluginError> {
         let made = fs::create_dir_all(&self.plugins)
             .and_then(|()| tempfile::Builder::new().prefix(".new-").tempdir_in(&self.plugins));
-        let staging =
-            made.map_err(|error| format!("cannot write in `{}`: {error}", self.plugins.display()))?;
+        let staging = made.map_err(|source| PluginError::FolderUnwritable {
+            folder: self.plugins.clone(),
+            source,
+        })?;
         let whole = staging.path().join("new");
-        fs::create_dir(&whole).map_err(|error| error.to_string())?;
+        fs::create_dir(&whole)?;
         let tree = tree::copy_tree(from, &whole)?;
         let swap = || -> std::io::Result<()> {
             if target.symlink_metadata().is_ok() {
@@ -252,7 +248,7 @@ impl PluginInstaller {
             }
             fs::rename(&whole, target)
         };
-        swap().map_err(|error| format!("`{}` cannot be written: {error}", target.display()))?;
+        swap().map_err(|source| PluginError::Unwritable { folder: target.to_owned(), source })?;
         Ok(tree)
     }
 }
@@ -288,7 +284,7 @@ pub fn describe_capabilities(manifest: &Manifest, files: &PluginFiles) -> Vec<St
     let mut lines = Vec::new();
     let hooks = hooks::of_plugin(place);
     lines.extend(hooks.hooks.iter().map(|hook| format!("hook {}: {}", hook.event, hook.to_line())));
-    // What variables hold is not known here, and not shown.
+    // The values of variables are not known here, and not shown.
     let servers = mcp::of_plugin(place, &|name| Some(format!("${{{name}}}")));
     for server in &servers.servers {
         let what = match &server.reach {

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use gnoma_core::json::from_hand;
 use serde_json::Value;
 
-use super::tree::check_path;
+use super::{
+    error::{ManifestError, ManifestPathError, PluginJsonError, PluginNameError},
+    tree::check_path,
+};
 use crate::{
     places::{ExtensionSource, read_text},
     plugin::PluginPlace,
@@ -61,16 +64,13 @@ pub struct Manifest {
 }
 
 /// Checks that a name can precede those of a plugin's parts.
-pub(super) fn check_name(name: &str) -> Result<(), String> {
+pub(super) fn check_name(name: &str) -> Result<(), PluginNameError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     if begins && name.len() <= MAX_NAME && name.chars().all(fits) && !name.ends_with('.') {
         return Ok(());
     }
-    Err(format!(
-        "`{}` is not a valid plugin name: letters, digits, `-`, `_` and `.`, at most {MAX_NAME}",
-        name.escape_debug()
-    ))
+    Err(PluginNameError { name: name.to_owned(), limit: MAX_NAME })
 }
 
 /// Returns the path of the manifest in the folder `root`, if it has one.
@@ -82,21 +82,15 @@ impl Manifest {
     /// Reads the plugin in a folder. Without a manifest it is called like its folder, or `otherwise`.
     ///
     /// # Errors
-    /// It cannot be used at all.
-    pub fn read(root: &Path, by: ExtensionSource, otherwise: Option<&str>) -> Result<Self, String> {
-        let root = root.canonicalize().map_err(|error| format!("`{}`: {error}", root.display()))?;
-        let document = match file_of(&root) {
-            None => Value::Object(serde_json::Map::new()),
-            Some(path) => {
-                let text = read_text(&path)?;
-                let document: Value = from_hand(&text)
-                    .map_err(|error| format!("its manifest is not valid JSON: {error}"))?;
-                if !document.is_object() {
-                    return Err("its manifest is not a JSON object".to_owned());
-                }
-                document
-            }
-        };
+    /// The folder cannot be used as a plugin at all.
+    pub fn read(
+        root: &Path,
+        by: ExtensionSource,
+        otherwise: Option<&str>,
+    ) -> Result<Self, ManifestError> {
+        let of_folder = |source| ManifestError::Folder { folder: root.to_owned(), source };
+        let root = root.canonicalize().map_err(of_folder)?;
+        let document = read_document(&root)?;
         let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
         let called = root.file_name().unwrap_or_default().to_string_lossy();
         let name = match text("name") {
@@ -119,9 +113,7 @@ impl Manifest {
         reading.read_all();
         let ManifestReader { place, faults, .. } = reading;
         if place.is_empty() && file_of(&root).is_none() {
-            return Err("it is not a plugin: it has neither `.claude-plugin/plugin.json` nor \
-                        `plugin.json`, and nothing that belongs to a plugin"
-                .to_owned());
+            return Err(ManifestError::NoPlugin);
         }
         let shown = |name: &str| text(name).split_whitespace().collect::<Vec<_>>().join(" ");
         let (version, description) = (shown("version"), shown("description"));
@@ -247,15 +239,22 @@ impl ManifestReader<'_> {
         }
     }
 
-    /// A path of the manifest, which is there and inside.
-    fn resolve_inside(&self, text: &str) -> Result<PathBuf, String> {
+    /// Returns a path of the manifest if it exists and is inside the plugin.
+    fn resolve_inside(&self, text: &str) -> Result<PathBuf, ManifestPathError> {
         let path = self.place.root.join(check_path(text.trim_end_matches('/'))?);
         if !path.exists() {
-            return Err(format!("there is no `{text}`"));
+            return Err(ManifestPathError::Missing(text.to_owned()));
         }
         let is_inside = self.place.contains_path(&path);
-        if is_inside { Ok(path) } else { Err(format!("`{text}` leads outside the plugin")) }
+        if is_inside { Ok(path) } else { Err(ManifestPathError::Outside(text.to_owned())) }
     }
+}
+
+/// Reads the manifest in a folder; an empty object if there is none.
+fn read_document(root: &Path) -> Result<Value, ManifestError> {
+    let Some(path) = file_of(root) else { return Ok(Value::Object(serde_json::Map::new())) };
+    let document: Value = from_hand(&read_text(&path)?).map_err(ManifestError::Json)?;
+    if document.is_object() { Ok(document) } else { Err(ManifestError::NotAnObject) }
 }
 
 /// A text, or several.
@@ -267,9 +266,10 @@ fn text_values(value: Option<&Value>) -> Vec<&str> {
     }
 }
 
-/// A file of JSON.
-pub(super) fn read_json_file(path: &Path) -> Result<Value, String> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let text = read_text(path).map_err(|why| format!("`{name}`: {why}"))?;
-    from_hand(&text).map_err(|error| format!("`{name}` is not valid JSON: {error}"))
+/// Reads a JSON file that a person has written.
+pub(super) fn read_json_file(path: &Path) -> Result<Value, PluginJsonError> {
+    let file = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let text = read_text(path);
+    let text = text.map_err(|source| PluginJsonError::Text { file: file(), source })?;
+    from_hand(&text).map_err(|source| PluginJsonError::Json { file: file(), source })
 }

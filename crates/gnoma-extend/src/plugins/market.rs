@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{
+    error::{MarketSourceError, PluginJsonError},
     manifest::{check_name, read_json_file},
     tree::check_path,
 };
@@ -50,7 +51,7 @@ pub(super) enum MarketSource {
 pub(super) struct MarketEntry {
     pub(super) name: String,
     pub(super) description: String,
-    pub(super) source: Result<MarketSource, String>,
+    pub(super) source: Result<MarketSource, MarketSourceError>,
     /// Fields there that have no effect.
     pub(super) unused: Vec<String>,
 }
@@ -69,7 +70,7 @@ impl Market {
     ///
     /// # Errors
     /// Its file cannot be read.
-    pub(super) fn read(root: &Path) -> Result<Option<Self>, String> {
+    pub(super) fn read(root: &Path) -> Result<Option<Self>, PluginJsonError> {
         let path = root.join(FILE);
         if !path.is_file() {
             return Ok(None);
@@ -92,8 +93,8 @@ impl Market {
         };
         for entry in plugins.iter().take(MAX_ENTRIES) {
             let name = text(entry, "name");
-            if let Err(why) = check_name(&name) {
-                market.faults.push(why);
+            if let Err(error) = check_name(&name) {
+                market.faults.push(error.to_string());
                 continue;
             }
             let fields = entry.as_object().into_iter().flatten();
@@ -109,7 +110,10 @@ impl Market {
     }
 }
 
-fn parse_source(value: Option<&Value>, base: Option<&str>) -> Result<MarketSource, String> {
+fn parse_source(
+    value: Option<&Value>,
+    base: Option<&str>,
+) -> Result<MarketSource, MarketSourceError> {
     let value = match value {
         Some(Value::String(path)) => {
             let path = match base {
@@ -122,17 +126,14 @@ fn parse_source(value: Option<&Value>, base: Option<&str>) -> Result<MarketSourc
             return Ok(MarketSource::Inside(path));
         }
         Some(value) => value,
-        None => return Err("it has no `source`".to_owned()),
+        None => return Err(MarketSourceError::NoSource),
     };
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-    let missing = |name: &str| format!("its `source` has no `{name}`");
-    let url = match text("source").as_deref() {
-        Some("github") => {
-            format!("https://github.com/{}.git", text("repo").ok_or_else(|| missing("repo"))?)
-        }
-        Some("url" | "git" | "git-subdir") => text("url").ok_or_else(|| missing("url"))?,
-        Some(other) => return Err(format!("gnoma does not install from `{other}`")),
-        None => return Err(missing("source")),
+    let required = |name| text(name).ok_or(MarketSourceError::NoField(name));
+    let url = match &*required("source")? {
+        "github" => format!("https://github.com/{}.git", required("repo")?),
+        "url" | "git" | "git-subdir" => required("url")?,
+        other => return Err(MarketSourceError::UnknownKind(other.to_owned())),
     };
     let folder = text("path");
     if let Some(folder) = &folder {
@@ -150,7 +151,7 @@ mod tests {
     fn a_marketplace_is_read_and_what_cannot_be_installed_is_said() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(".claude-plugin")).unwrap();
-        assert_eq!(Market::read(folder.path()), Ok(None));
+        assert_eq!(Market::read(folder.path()).unwrap(), None);
         let text = r#"{"name": "m", "owner": {"name": "o"}, "plugins": [
             {"name": "a", "source": "./a", "description": "d", "hooks": {}},
             {"name": "b", "source": {"source": "github", "repo": "o/r", "ref": "v1"}},
@@ -164,8 +165,8 @@ mod tests {
         assert_eq!(a.unused, ["hooks"]);
         let MarketSource::Git { url, revision, .. } = b.source.clone().unwrap() else { panic!() };
         assert_eq!((&*url, revision.as_deref()), ("https://github.com/o/r.git", Some("v1")));
-        assert!(c.source.as_ref().unwrap_err().contains("npm"));
-        assert!(d.source.as_ref().unwrap_err().contains(".."));
+        assert!(c.source.as_ref().unwrap_err().to_string().contains("npm"));
+        assert!(d.source.as_ref().unwrap_err().to_string().contains(".."));
         assert_eq!(market.faults.len(), 1);
     }
 }

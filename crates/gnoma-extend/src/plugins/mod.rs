@@ -5,6 +5,8 @@
 //! loaded is read beyond its manifest.
 
 mod archive;
+mod content_error;
+mod error;
 mod install;
 mod manifest;
 mod market;
@@ -15,6 +17,14 @@ mod tree;
 mod validate;
 
 pub use self::{
+    content_error::{
+        ArchiveEntryFlaw, PluginArchiveError, PluginPathError, PluginPathFlaw, PluginTreeError,
+        RefusedLinkTarget,
+    },
+    error::{
+        GitError, ManifestError, MarketSourceError, PluginError, PluginJsonError, PluginNameError,
+        PluginPinsError, PluginSourceError,
+    },
     install::{PluginInstaller, PluginReview, describe_capabilities},
     manifest::Manifest,
     plugin_discovery::{FoundPlugin, PluginPlaces, PluginScan, PluginState, find_plugins},

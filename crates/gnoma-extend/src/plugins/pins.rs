@@ -10,7 +10,7 @@ use std::{
 use gnoma_core::{bounded_file, private_file};
 use serde::{Deserialize, Serialize};
 
-use super::{source::without_login, tree::PluginFiles};
+use super::{error::PluginPinsError, source::without_login, tree::PluginFiles};
 
 const FILE: &str = "plugins.json";
 /// Most bytes of the file.
@@ -36,31 +36,23 @@ pub(super) struct PluginPins {
 }
 
 impl PluginPins {
+    /// Reads the records in a state folder.
+    ///
     /// # Errors
     /// The file cannot be read or relied on; then no plugin is in force.
-    pub(super) fn open(state: &Path) -> Result<Self, String> {
+    pub(super) fn open(state: &Path) -> Result<Self, PluginPinsError> {
         let path = state.join(FILE);
         let facts = match fs::metadata(&path) {
             Ok(facts) => facts,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self { path, all: BTreeMap::new() });
             }
-            Err(error) => return Err(format!("cannot read `{}`: {error}", path.display())),
+            Err(source) => return Err(PluginPinsError::Unreadable { path, source }),
         };
         if facts.permissions().mode() & 0o022 != 0 {
-            return Err(format!(
-                "`{}` can be written by other users, so no plugin is loaded; if that is a mistake, run `chmod \
-                 600` on it",
-                path.display()
-            ));
+            return Err(PluginPinsError::WritableByOthers(path));
         }
-        let damaged = || {
-            format!(
-                "`{}` is damaged, so no plugin is loaded; delete it and approve your plugins again with \
-                 `gnoma plugin trust NAME`",
-                path.display()
-            )
-        };
+        let damaged = || PluginPinsError::Damaged(path.clone());
         let text = bounded_file::read_existing(&path, MAX_PINS_BYTES).map_err(|_| damaged())?;
         let mut all: BTreeMap<String, PluginRecord> =
             gnoma_core::json::from_bytes(&text).map_err(|_| damaged())?;
@@ -71,9 +63,10 @@ impl PluginPins {
         Ok(Self { path, all })
     }
 
-    pub(super) fn save(&self) -> Result<(), String> {
+    /// Replaces the file by these records.
+    pub(super) fn save(&self) -> Result<(), PluginPinsError> {
         let text = serde_json::to_vec_pretty(&self.all).map_err(io::Error::from);
         let written = text.and_then(|text| private_file::replace(&self.path, &text));
-        written.map_err(|error| format!("cannot write `{}`: {error}", self.path.display()))
+        written.map_err(|source| PluginPinsError::Unwritable { path: self.path.clone(), source })
     }
 }

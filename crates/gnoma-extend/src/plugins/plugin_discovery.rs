@@ -96,7 +96,7 @@ pub fn find_plugins(places: &PluginPlaces) -> PluginScan {
     let user = plugin_folders(&places.user);
     if !user.is_empty() {
         match PluginPins::open(&places.state) {
-            Err(why) => found.faults.push(why),
+            Err(error) => found.faults.push(error.to_string()),
             Ok(pins) => {
                 for root in &user {
                     let name = root.file_name().unwrap_or_default().to_string_lossy();
@@ -149,7 +149,7 @@ impl PluginCandidate<'_> {
             faults: Vec::new(),
         };
         match Manifest::read(self.root, self.by, Some(&called)) {
-            Err(why) => plugin.state = PluginState::Broken(why),
+            Err(error) => plugin.state = PluginState::Broken(error.to_string()),
             Ok(manifest) => {
                 let Manifest { name, version, description, place, faults } = manifest;
                 let is_replaced = found.active.iter().any(|other| other.name == name);
@@ -180,7 +180,7 @@ impl PluginCandidate<'_> {
             },
         };
         match tree::read_tree(self.root) {
-            Err(why) => PluginState::Broken(why),
+            Err(error) => PluginState::Broken(error.to_string()),
             Ok(tree) if approved.is_none_or(|approved| *approved == tree.hash) => {
                 PluginState::Active
             }

@@ -8,13 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::{duration, home};
+use gnoma_core::home;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{
     archive,
+    error::{GitError, PluginSourceError},
     manifest::file_of,
-    market::{Market, MarketSource},
+    market::{Market, MarketEntry, MarketSource},
     tree::check_path,
 };
 
@@ -105,59 +106,45 @@ impl Fetcher<'_> {
     /// Brings a plugin here.
     ///
     /// # Errors
-    /// Why there is none, for people.
-    pub(super) fn fetch_plugin(&self, source: &str) -> Result<FetchedPlugin, String> {
+    /// The source has no such plugin, or it cannot be reached or read.
+    pub(super) fn fetch_plugin(&self, source: &str) -> Result<FetchedPlugin, PluginSourceError> {
         let SourceSpec { name, place } = SourceSpec::from_text(source);
         let mut held = Vec::new();
         let root = self.fetch_place(place, &mut held)?;
         let market = Market::read(&root)?;
-        let shown = without_login(place);
         match (market, name) {
             (None, None) => {
                 let otherwise = name_from_place(place);
                 Ok(FetchedPlugin { root, otherwise, faults: Vec::new(), _held: held })
             }
-            (None, Some(name)) => Err(format!(
-                "`{shown}` is not a marketplace, so it has no `{name}`; install the plugin \
-                 itself: `gnoma plugin install {shown}`"
-            )),
+            (None, Some(name)) => Err(PluginSourceError::NoMarket {
+                place: without_login(place),
+                name: name.to_owned(),
+            }),
             // A plugin may bring along the marketplace that it is the only one of.
             (Some(_), None) if file_of(&root).is_some() => {
                 let otherwise = name_from_place(place);
                 Ok(FetchedPlugin { root, otherwise, faults: Vec::new(), _held: held })
             }
-            (Some(market), name) => self.of_market(&market, name, place, &root, held),
+            (Some(market), name) => {
+                let entry = choose_entry(&market, name, place)?;
+                self.fetch_market_entry(entry, &root, held)
+            }
         }
     }
 
-    fn of_market(
+    /// Brings a plugin of the marketplace in the folder `root` here.
+    fn fetch_market_entry(
         &self,
-        market: &Market,
-        name: Option<&str>,
-        place: &str,
+        entry: &MarketEntry,
         root: &Path,
         mut held: Vec<tempfile::TempDir>,
-    ) -> Result<FetchedPlugin, String> {
-        let entry = match (name, &market.entries[..]) {
-            (None, [only]) => only,
-            (None, all) => {
-                let lines =
-                    all.iter().map(|entry| format!("\n  {}: {}", entry.name, entry.description));
-                let place = without_login(place);
-                return Err(format!(
-                    "`{place}` is the marketplace `{}`; name one of its plugins, as in `gnoma plugin install \
-                     NAME@{place}`:{}",
-                    market.name,
-                    lines.collect::<String>()
-                ));
-            }
-            (Some(name), all) => all.iter().find(|entry| entry.name == name).ok_or_else(|| {
-                format!("the marketplace `{}` has no plugin `{name}`", market.name)
-            })?,
-        };
-        let refused =
-            |why: &String| format!("the plugin `{}` cannot be installed: {why}", entry.name);
-        let root = match entry.source.as_ref().map_err(refused)? {
+    ) -> Result<FetchedPlugin, PluginSourceError> {
+        let source = entry.source.as_ref().map_err(|error| PluginSourceError::MarketSource {
+            name: entry.name.clone(),
+            source: error.clone(),
+        })?;
+        let root = match source {
             MarketSource::Inside(path) => folder_inside(root, path)?,
             MarketSource::Git { url, revision, folder } => {
                 let cloned = self.clone_repository(url, revision.as_deref(), &mut held)?;
@@ -183,17 +170,14 @@ impl Fetcher<'_> {
         &self,
         place: &str,
         held: &mut Vec<tempfile::TempDir>,
-    ) -> Result<PathBuf, String> {
+    ) -> Result<PathBuf, PluginSourceError> {
         if is_address(place) {
             let (url, revision) = match place.split_once('#') {
                 Some((url, revision)) => (url, Some(revision)),
                 None => (place, None),
             };
             if archive::is_archive(Path::new(url)) {
-                let url = without_login(url);
-                return Err(format!(
-                    "gnoma downloads no archives; download `{url}` yourself and install the file"
-                ));
+                return Err(PluginSourceError::RemoteArchive(without_login(url)));
             }
             return self.clone_repository(url, revision, held);
         }
@@ -202,16 +186,14 @@ impl Fetcher<'_> {
             return Ok(path);
         }
         if !path.is_file() {
-            return Err(format!("there is no folder or archive `{}`", path.display()));
+            return Err(PluginSourceError::NoSuchPlace(path));
         }
         if !archive::is_archive(&path) {
-            return Err(format!(
-                "`{}` is neither a folder nor an archive (.tar, .tar.gz, .tgz, .zip)",
-                path.display()
-            ));
+            return Err(PluginSourceError::NotAnArchive(path));
         }
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        archive::unpack_archive(&path, folder.path()).map_err(|why| format!("`{place}`: {why}"))?;
+        let folder = tempfile::tempdir()?;
+        archive::unpack_archive(&path, folder.path())
+            .map_err(|source| PluginSourceError::Archive { place: place.to_owned(), source })?;
         let root = sole_folder(folder.path());
         held.push(folder);
         Ok(root)
@@ -223,20 +205,19 @@ impl Fetcher<'_> {
         url: &str,
         revision: Option<&str>,
         held: &mut Vec<tempfile::TempDir>,
-    ) -> Result<PathBuf, String> {
+    ) -> Result<PathBuf, PluginSourceError> {
         let is_option = url.starts_with('-') || revision.is_some_and(|it| it.starts_with('-'));
         if is_option || url.contains("::") || !is_address(url) {
-            let url = without_login(url);
-            return Err(format!("`{}` is not the address of a repository", url.escape_debug()));
+            return Err(PluginSourceError::NotAnAddress(without_login(url)));
         }
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let folder = tempfile::tempdir()?;
         let root = folder.path().join(name_from_place(url).unwrap_or_else(|| "plugin".to_owned()));
         let repository = Repository { fetcher: self, url, root: &root, log: folder.path() };
         let done = match revision.filter(|revision| is_commit(revision)) {
             Some(commit) => repository.fetch_commit(commit),
             None => repository.clone_branch(revision),
         };
-        done.map_err(|why| format!("`{}` cannot be cloned: {why}", without_login(url)))?;
+        done.map_err(|source| PluginSourceError::Clone { address: without_login(url), source })?;
         held.push(folder);
         Ok(root)
     }
@@ -268,7 +249,7 @@ struct Repository<'a> {
 
 impl Repository<'_> {
     /// As it is at a branch or tag, or at its head.
-    fn clone_branch(&self, revision: Option<&str>) -> Result<(), String> {
+    fn clone_branch(&self, revision: Option<&str>) -> Result<(), GitError> {
         let mut git = self.fetcher.git_command();
         git.args(["clone", "--quiet", "--depth=1", "--no-recurse-submodules"]);
         if let Some(revision) = revision {
@@ -280,7 +261,7 @@ impl Repository<'_> {
 
     /// As it is at a commit, by its whole id: the commit alone, or all there is, where the server gives
     /// no single commits.
-    fn fetch_commit(&self, id: &str) -> Result<(), String> {
+    fn fetch_commit(&self, id: &str) -> Result<(), GitError> {
         let mut git = self.fetcher.git_command();
         git.args(["init", "--quiet"]).arg("--").arg(self.root);
         self.run_git(git)?;
@@ -293,7 +274,8 @@ impl Repository<'_> {
         fetch(&["--depth=1"], id).or_else(|_| fetch(&[], "+refs/heads/*:refs/remotes/origin/*"))?;
         let mut git = self.git_in_root();
         git.args(["checkout", "--quiet", "--detach", id]);
-        self.run_git(git).map_err(|why| format!("there is no commit `{id}`: {why}"))
+        let done = self.run_git(git);
+        done.map_err(|error| GitError::NoCommit { id: id.to_owned(), source: Box::new(error) })
     }
 
     fn git_in_root(&self) -> Command {
@@ -302,10 +284,15 @@ impl Repository<'_> {
         git
     }
 
-    fn run_git(&self, git: Command) -> Result<(), String> {
+    fn run_git(&self, git: Command) -> Result<(), GitError> {
         let done = run_with_timeout(git, self.log, GIT_TIMEOUT);
-        // Git tells the address as it was given.
-        done.map_err(|why| why.replace(self.url, &without_login(self.url)))
+        done.map_err(|error| match error {
+            // Git tells the address as it was given.
+            GitError::Failed(Some(said)) => {
+                GitError::Failed(Some(said.replace(self.url, &without_login(self.url))))
+            }
+            other => other,
+        })
     }
 }
 
@@ -327,20 +314,20 @@ pub(super) fn without_login(source: &str) -> String {
 }
 
 /// Runs git until it ends, or has taken too long: then it ends with all that it has started.
-fn run_with_timeout(mut git: Command, folder: &Path, most: Duration) -> Result<(), String> {
+fn run_with_timeout(mut git: Command, folder: &Path, most: Duration) -> Result<(), GitError> {
     let log = folder.join("git.log");
-    let file = std::fs::File::create(&log).map_err(|error| error.to_string())?;
+    let file = std::fs::File::create(&log)?;
     git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).process_group(0);
-    let mut child = git.spawn().map_err(|error| format!("git cannot be started: {error}"))?;
+    let mut child = git.spawn().map_err(GitError::NotStarted)?;
     let until = Instant::now() + most;
     let status = loop {
-        match child.try_wait().map_err(|error| error.to_string())? {
+        match child.try_wait()? {
             Some(status) => break status,
             None if Instant::now() >= until => {
                 let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
                 group.map(|group| kill_process_group(group, Signal::KILL).ok());
                 child.wait().ok();
-                return Err(format!("git took longer than {}", duration::format_duration(most)));
+                return Err(GitError::TimedOut(most));
             }
             None => sleep(GIT_LOOK),
         }
@@ -349,7 +336,7 @@ fn run_with_timeout(mut git: Command, folder: &Path, most: Duration) -> Result<(
         return Ok(());
     }
     let said = crate::places::read_text(&log).unwrap_or_default();
-    Err(failure_cause(&said).unwrap_or("git failed").to_owned())
+    Err(GitError::Failed(failure_cause(&said).map(str::to_owned)))
 }
 
 /// The line of git's messages that names the cause. Advice about rights follows it.
@@ -365,14 +352,33 @@ fn failure_cause(said: &str) -> Option<&str> {
 }
 
 /// A folder of a marketplace or repository.
-fn folder_inside(root: &Path, path: &str) -> Result<PathBuf, String> {
+fn folder_inside(root: &Path, path: &str) -> Result<PathBuf, PluginSourceError> {
     let folder = root.join(check_path(path.trim_end_matches('/'))?);
-    let real = folder.canonicalize().map_err(|_| format!("there is no folder `{path}`"))?;
-    let base = root.canonicalize().map_err(|error| error.to_string())?;
+    let real = folder.canonicalize().map_err(|_| PluginSourceError::NoFolder(path.to_owned()))?;
+    let base = root.canonicalize()?;
     if real.starts_with(base) && real.is_dir() {
         return Ok(real);
     }
-    Err(format!("`{path}` leads outside, or is not a folder"))
+    Err(PluginSourceError::OutsideFolder(path.to_owned()))
+}
+
+/// Chooses the plugin `name` of the marketplace at a place, or its only one.
+fn choose_entry<'m>(
+    market: &'m Market,
+    name: Option<&str>,
+    place: &str,
+) -> Result<&'m MarketEntry, PluginSourceError> {
+    match (name, &market.entries[..]) {
+        (None, [only]) => Ok(only),
+        (None, all) => Err(PluginSourceError::NoNameInMarket {
+            place: without_login(place),
+            market: market.name.clone(),
+            plugins: all.iter().map(|it| (it.name.clone(), it.description.clone())).collect(),
+        }),
+        (Some(name), all) => all.iter().find(|entry| entry.name == name).ok_or_else(|| {
+            PluginSourceError::NotInMarket { market: market.name.clone(), name: name.to_owned() }
+        }),
+    }
 }
 
 /// The only folder in a folder, as archives often have it.
@@ -437,8 +443,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut slow = Command::new("sh");
         slow.args(["-c", "sleep 1000 & echo $! > pid; wait"]).current_dir(folder.path());
-        let why = run_with_timeout(slow, folder.path(), Duration::from_millis(500)).unwrap_err();
-        assert!(why.contains("took longer"), "{why}");
+        let error = run_with_timeout(slow, folder.path(), Duration::from_millis(500)).unwrap_err();
+        assert!(error.to_string().contains("took longer"), "{error}");
         let child = std::fs::read_to_string(folder.path().join("pid")).unwrap();
         let process = PathBuf::from("/proc").join(child.trim());
         // It may be there for a moment, dead, until somebody takes note of its end.

@@ -14,6 +14,8 @@ use std::{
 use sha2::{Digest as _, Sha256};
 use unicode_normalization::UnicodeNormalization as _;
 
+use super::content_error::{PluginPathError, PluginPathFlaw, PluginTreeError, RefusedLinkTarget};
+
 /// Most files of a plugin.
 pub(super) const MAX_FILES: usize = 2_000;
 /// Most bytes of all files of a plugin.
@@ -37,26 +39,26 @@ pub struct PluginTree {
     pub hash: String,
 }
 
-/// A name within a plugin.
+/// Returns the path of a file within a plugin, in its plain form.
 ///
 /// # Errors
-/// Why no file of a plugin may have it.
-pub(super) fn check_path(path: &str) -> Result<PathBuf, String> {
-    let why = if path.is_empty() || path.len() > MAX_PATH_BYTES {
-        "its length is not valid for a file"
+/// No file of a plugin may have the path.
+pub(super) fn check_path(path: &str) -> Result<PathBuf, PluginPathError> {
+    let flaw = if path.is_empty() || path.len() > MAX_PATH_BYTES {
+        PluginPathFlaw::Length
     } else if Path::new(path).is_absolute() || path.starts_with('~') {
-        "it is an absolute path"
+        PluginPathFlaw::Absolute
     } else if path.contains('\\') || path.chars().any(char::is_control) {
-        "it has a backslash or a control character"
+        PluginPathFlaw::Character
     } else if path.split('/').any(|part| part == "..") {
-        "it leads outside with `..`"
+        PluginPathFlaw::Outside
     } else if path.split('/').any(|part| part.ends_with(['.', ' ']) && part != ".") {
-        "a part of it ends with a dot or a space"
+        PluginPathFlaw::PartEnd
     } else {
         let parts = Path::new(path).components();
         return Ok(parts.filter(|part| matches!(part, Component::Normal(_))).collect());
     };
-    Err(format!("`{}` is refused: {why}", path.escape_debug()))
+    Err(PluginPathError { path: path.to_owned(), flaw })
 }
 
 /// Names that are one on a system that does not tell cases or spellings apart.
@@ -64,9 +66,11 @@ pub(super) fn check_path(path: &str) -> Result<PathBuf, String> {
 pub(super) struct Names(BTreeMap<String, String>);
 
 impl Names {
+    /// Adds the name of a file and of the folders above it.
+    ///
     /// # Errors
-    /// Another name, or a folder above it, is this one in another case.
-    pub(super) fn add_name(&mut self, path: &str) -> Result<(), String> {
+    /// One of them is a known name in another case.
+    pub(super) fn add_name(&mut self, path: &str) -> Result<(), PluginTreeError> {
         let mut end = 0;
         for part in path.split('/') {
             end += part.len() + usize::from(end > 0);
@@ -74,9 +78,8 @@ impl Names {
             let folded: String = whole.nfkc().flat_map(char::to_lowercase).collect();
             let known = self.0.entry(folded).or_insert_with(|| whole.to_owned());
             if known != whole {
-                return Err(format!(
-                    "`{whole}` and `{known}` are the same name on file systems that ignore case"
-                ));
+                let (name, other) = (whole.to_owned(), known.clone());
+                return Err(PluginTreeError::SameName { name, other });
             }
         }
         Ok(())
@@ -86,16 +89,15 @@ impl Names {
 /// Reads the content of a folder. `.git` at its root is no part of it.
 ///
 /// # Errors
-/// Something in it is refused, for people.
-pub fn read_tree(root: &Path) -> Result<PluginTree, String> {
+/// A file or folder in it cannot be read, or is refused.
+pub fn read_tree(root: &Path) -> Result<PluginTree, PluginTreeError> {
     let mut files = PluginFiles::new();
     let mut names = Names::default();
     let mut left = MAX_BYTES;
     for (name, path) in list_files(root)? {
         check_path(&name)?;
         names.add_name(&name)?;
-        let (hash, length) =
-            hash_file(&path, left).map_err(|error| format!("`{name}`: {error}"))?;
+        let (hash, length) = hash_file(&path, left).map_err(unreadable(&name))?;
         left -= length;
         files.insert(name, hash);
     }
@@ -109,25 +111,29 @@ pub fn read_tree(root: &Path) -> Result<PluginTree, String> {
     Ok(PluginTree { files, hash })
 }
 
+/// Converts an error of the system to that of the file or folder of this name.
+fn unreadable(name: &str) -> impl Fn(io::Error) -> PluginTreeError {
+    move |source| PluginTreeError::Unreadable { name: name.to_owned(), source }
+}
+
 /// All files below a folder with their names. A link leads to a file inside, or is refused.
-pub(super) fn list_files(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
-    let real = root.canonicalize().map_err(|error| format!("`{}`: {error}", root.display()))?;
+pub(super) fn list_files(root: &Path) -> Result<Vec<(String, PathBuf)>, PluginTreeError> {
+    let real = root.canonicalize().map_err(unreadable(&root.display().to_string()))?;
     let (mut files, mut folders) = (Vec::new(), vec![(String::new(), real.clone(), 0)]);
     while let Some((prefix, folder, depth)) = folders.pop() {
         if depth > MAX_DEPTH {
-            return Err(format!("`{prefix}` is nested more than {MAX_DEPTH} folders deep"));
+            return Err(PluginTreeError::TooDeep { name: prefix, limit: MAX_DEPTH });
         }
-        let entries = fs::read_dir(&folder).map_err(|error| format!("`{prefix}`: {error}"))?;
-        for entry in entries {
-            let entry = entry.map_err(|error| format!("`{prefix}`: {error}"))?;
+        for entry in fs::read_dir(&folder).map_err(unreadable(&prefix))? {
+            let entry = entry.map_err(unreadable(&prefix))?;
             let Ok(part) = entry.file_name().into_string() else {
-                return Err(format!("a name in `{prefix}/` is not UTF-8"));
+                return Err(PluginTreeError::NameNotUtf8 { folder: prefix });
             };
             if prefix.is_empty() && part == ".git" {
                 continue;
             }
             let name = if prefix.is_empty() { part } else { format!("{prefix}/{part}") };
-            let kind = entry.file_type().map_err(|error| format!("`{name}`: {error}"))?;
+            let kind = entry.file_type().map_err(unreadable(&name))?;
             if kind.is_dir() {
                 folders.push((name, entry.path(), depth + 1));
             } else if kind.is_file() {
@@ -135,10 +141,10 @@ pub(super) fn list_files(root: &Path) -> Result<Vec<(String, PathBuf)>, String> 
             } else if kind.is_symlink() {
                 files.push((name.clone(), link_target(&real, &entry.path(), &name)?));
             } else {
-                return Err(format!("`{name}` is not a regular file"));
+                return Err(PluginTreeError::NotRegular { name });
             }
             if files.len() > MAX_FILES || folders.len() > MAX_FILES {
-                return Err(format!("it has more than {MAX_FILES} files"));
+                return Err(PluginTreeError::TooManyFiles { limit: MAX_FILES });
             }
         }
     }
@@ -147,13 +153,14 @@ pub(super) fn list_files(root: &Path) -> Result<Vec<(String, PathBuf)>, String> 
 }
 
 /// The file that a link leads to.
-fn link_target(root: &Path, link: &Path, name: &str) -> Result<PathBuf, String> {
-    let target = link.canonicalize().map_err(|_| format!("the link `{name}` leads nowhere"))?;
+fn link_target(root: &Path, link: &Path, name: &str) -> Result<PathBuf, PluginTreeError> {
+    let refused = |target| PluginTreeError::Link { name: name.to_owned(), target };
+    let target = link.canonicalize().map_err(|_| refused(RefusedLinkTarget::Missing))?;
     if !target.starts_with(root) || target.starts_with(root.join(".git")) {
-        return Err(format!("the link `{name}` leads outside the plugin"));
+        return Err(refused(RefusedLinkTarget::Outside));
     }
     if !target.is_file() {
-        return Err(format!("the link `{name}` leads to a folder; only files may be linked"));
+        return Err(refused(RefusedLinkTarget::Folder));
     }
     Ok(target)
 }
@@ -182,8 +189,8 @@ fn to_hex(bytes: &[u8]) -> String {
 /// Copies a plugin into a folder that is not there yet, as plain files.
 ///
 /// # Errors
-/// Something in it is refused, or the copy failed.
-pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<PluginTree, String> {
+/// A file in it is refused, or cannot be copied.
+pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<PluginTree, PluginTreeError> {
     let tree = read_tree(from)?;
     for (name, path) in list_files(from)? {
         let target = to.join(check_path(&name)?);
@@ -193,11 +200,11 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<PluginTree, String> {
             fs::copy(&path, &target)?;
             fs::set_permissions(&target, fs::Permissions::from_mode(mode))
         };
-        put().map_err(|error| format!("`{name}` cannot be copied: {error}"))?;
+        put().map_err(|source| PluginTreeError::NotCopied { name, source })?;
     }
-    // What was copied is what counts, should somebody have changed the source meanwhile.
+    // Another program may have changed the source since it was read: the copy counts.
     let copied = read_tree(to)?;
-    if copied == tree { Ok(copied) } else { Err("it was changed while it was read".to_owned()) }
+    if copied == tree { Ok(copied) } else { Err(PluginTreeError::ChangedMeanwhile) }
 }
 
 /// The difference between two contents of a plugin.
@@ -272,6 +279,6 @@ mod tests {
         assert!(copy_at.path().join("p/inside").symlink_metadata().unwrap().is_file());
         assert_eq!(copied.hash, read_tree(folder.path()).unwrap().hash);
         std::os::unix::fs::symlink("/etc/passwd", at("out")).unwrap();
-        assert!(read_tree(folder.path()).unwrap_err().contains("leads out"));
+        assert!(read_tree(folder.path()).unwrap_err().to_string().contains("leads out"));
     }
 }

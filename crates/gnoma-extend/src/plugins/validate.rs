@@ -22,7 +22,7 @@ pub fn validate_folder(root: &Path) -> Vec<String> {
         return vec!["there is no such folder".to_owned()];
     }
     match Market::read(root) {
-        Err(why) => vec![why],
+        Err(error) => vec![error.to_string()],
         Ok(Some(market)) => {
             let mut problems = of_market(root, &market);
             if file_of(root).is_some() {
@@ -61,18 +61,18 @@ fn of_market(root: &Path, market: &Market) -> Vec<String> {
 
 fn of_plugin(root: &Path) -> Vec<String> {
     let mut problems = Vec::new();
-    if let Err(why) = tree::read_tree(root) {
-        problems.push(why);
+    if let Err(error) = tree::read_tree(root) {
+        problems.push(error.to_string());
     }
     match file_of(root).map(|path| read_json_file(&path)) {
         None => problems.push(format!("it has no manifest (`{}` or `{}`)", FILES[0], FILES[2])),
-        Some(Err(why)) => return vec![why],
+        Some(Err(error)) => return vec![error.to_string()],
         Some(Ok(document)) => check_manifest_facts(&document, &mut problems),
     }
     let manifest = match Manifest::read(root, ExtensionSource::User, None) {
         Ok(manifest) => manifest,
-        Err(why) => {
-            problems.push(why);
+        Err(error) => {
+            problems.push(error.to_string());
             return problems;
         }
     };

@@ -62,7 +62,7 @@ fn common_tools(
         // The agent is held to its own anyway.
         (None, Some(limit)) => (!is_agent).then_some(limit),
         (Some(own), None) => {
-            // What was loaded must be readable to its end.
+            // The tool reads the rest of a long skill, so it must stay allowed.
             Some(own.iter().cloned().chain([TOOL.to_owned()]).collect())
         }
         (Some(own), Some(limit)) => {

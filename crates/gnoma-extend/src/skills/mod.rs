@@ -28,6 +28,7 @@ pub use self::{
 };
 use crate::{
     claude::tool_list,
+    definition_error::DefinitionFileError,
     front_matter::{FrontMatter, argument_names},
     places::{ExtendFolder, ExtendPlaces, ExtensionSource, read_text},
 };
@@ -79,7 +80,7 @@ pub fn load_skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
                 continue;
             }
             let mut lost = Vec::new();
-            match read_text(&path).and_then(|text| {
+            match read_text(&path).map_err(DefinitionFileError::from).and_then(|text| {
                 parse_skill(folder.by, &path, &folder.fill_variables(&text), &mut lost)
             }) {
                 Ok(skill) => found.push(Skill { name: folder.qualified_name(skill.name), ..skill }),
@@ -148,28 +149,14 @@ fn parse_skill(
     path: &Path,
     text: &str,
     lost: &mut Vec<String>,
-) -> Result<Skill, String> {
+) -> Result<Skill, DefinitionFileError> {
     let has_folder = path.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case("skill"));
-    let (fields, body) =
-        FrontMatter::split(text).ok_or("it has no fields (`---`) with a description")?;
-    let called = if has_folder { path.parent() } else { Some(path) };
-    let called = called.and_then(if has_folder { Path::file_name } else { Path::file_stem });
-    let called = called.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let (fields, body) = FrontMatter::split(text).ok_or(DefinitionFileError::NoFieldsOfSkill)?;
     lost.extend(fields.faults.iter().cloned());
     let mut warnings = fields.faults.clone();
     warnings.extend(fields.lenient.iter().cloned());
-    let name = fields.text_field("name").unwrap_or_else(|| called.clone());
-    if has_folder && name != called {
-        warnings.push(format!(
-            "its name is `{name}`, but its folder is `{called}`; the folder's \
-                               name counts"
-        ));
-    }
-    let mut description = fields.text_field("description").ok_or("it has no description")?;
-    if let Some(when) = fields.text_field("whenToUse").or_else(|| fields.text_field("when_to_use"))
-    {
-        description = format!("{description} {when}");
-    }
+    let name = skill_name(&fields, path, has_folder, &mut warnings);
+    let description = skill_description(&fields)?;
     let tools = match fields.list_field("allowed-tools")? {
         Some(tools) => Some(tools),
         None => fields.list_field("allowedTools")?,
@@ -178,11 +165,11 @@ fn parse_skill(
     let mut unsupported = fields.unknown_fields(&FIELDS);
     unsupported.retain(|field| !(is_fork && field == "context"));
     Ok(Skill {
-        name: if has_folder { called } else { name },
+        name,
         by,
         path: path.to_owned(),
         has_folder,
-        description: description.split_whitespace().collect::<Vec<_>>().join(" "),
+        description,
         hint: fields.text_field("argument-hint").unwrap_or_default(),
         tools: tools.map(|tools| tool_list(&tools)),
         model: fields.text_field("model"),
@@ -193,6 +180,40 @@ fn parse_skill(
         unsupported,
         warnings,
     })
+}
+
+/// Returns the name of a skill. A skill with a folder is called like the folder; a warning says so if its field
+/// differs.
+fn skill_name(
+    fields: &FrontMatter,
+    path: &Path,
+    has_folder: bool,
+    warnings: &mut Vec<String>,
+) -> String {
+    let called =
+        if has_folder { path.parent().and_then(Path::file_name) } else { path.file_stem() };
+    let called = called.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = fields.text_field("name").unwrap_or_else(|| called.clone());
+    if !has_folder {
+        return name;
+    }
+    if name != called {
+        warnings.push(format!(
+            "its name is `{name}`, but its folder is `{called}`; the folder's name counts"
+        ));
+    }
+    called
+}
+
+/// Returns the description of a skill in one line, with the field that says when to use it.
+fn skill_description(fields: &FrontMatter) -> Result<String, DefinitionFileError> {
+    let mut description =
+        fields.text_field("description").ok_or(DefinitionFileError::NoDescription)?;
+    if let Some(when) = fields.text_field("whenToUse").or_else(|| fields.text_field("when_to_use"))
+    {
+        description = format!("{description} {when}");
+    }
+    Ok(description.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Returns the system prompt's text about the skills that a model may use; empty if there are none.
@@ -251,7 +272,8 @@ mod tests {
             let text = format!("---\ndescription: d\n{more}---\nbody");
             parse_skill(ExtensionSource::User, Path::new("x/SKILL.md"), &text, &mut Vec::new())
         };
-        assert!(read("allowed-tools:\n  Bash: true\n").unwrap_err().contains("allowed-tools"));
+        let refused = read("allowed-tools:\n  Bash: true\n").unwrap_err().to_string();
+        assert!(refused.contains("allowed-tools"), "{refused}");
         let skill = read("context: other\nhooks:\n  Stop: x\narguments: [a, b]\n").unwrap();
         assert_eq!(skill.unsupported, ["context", "hooks"]);
         assert_eq!((skill.arguments, skill.fork), (vec!["a".to_owned(), "b".to_owned()], None));

@@ -28,7 +28,7 @@ pub(crate) fn restore_skills<'s>(
         for content in message.content() {
             match content {
                 Content::ToolResult(result) if result.name == TOOL && !result.is_error => {
-                    // What an elf said of its work is no skill's text.
+                    // An elf's report on its work is not the text of a skill.
                     let text = result.joined_text();
                     let name = before.and_then(|it| loaded_skill(it, result.call_id.as_str()));
                     if let Some(name) = name.filter(|_| !text.starts_with(OF_ELF)) {

@@ -1,7 +1,7 @@
 //! The tool by which a model loads a skill, and reads the files that the skill names.
 
 use std::{
-    fmt,
+    fmt, io,
     path::{Component, Path},
     sync::Arc,
 };
@@ -21,8 +21,8 @@ use super::{
     used_skills::UsedSkills,
 };
 use crate::{
-    commands::{ExpansionValues, expand_body},
-    places::read_text,
+    commands::{ExpansionValues, IncludeError, expand_body},
+    places::{TextFileError, read_text},
 };
 
 /// Most files of a skill that are named.
@@ -130,7 +130,7 @@ impl Tool for SkillTool {
             };
             match tokio::task::spawn_blocking(work).await {
                 Ok(Ok(text)) => ToolOutcome::success_text(text),
-                Ok(Err(why)) => ToolOutcome::failure_text(why),
+                Ok(Err(error)) => ToolOutcome::failure_text(error.to_string()),
                 Err(_) => ToolOutcome::failure_text("the skill could not be read"),
             }
         })
@@ -143,7 +143,7 @@ pub(crate) fn restrict_tools(held_to: &ToolRestriction, tools: Option<&[String]>
     let mut held = held_to.lock();
     let mut all: Vec<String> = held.as_deref().unwrap_or_default().to_vec();
     all.extend(tools.iter().filter(|tool| !all.contains(tool)).cloned().collect::<Vec<_>>());
-    // What was loaded must be readable to its end.
+    // The tool reads the rest of a long skill, so it must stay allowed.
     if !all.iter().any(|tool| tool == TOOL) {
         all.push(TOOL.to_owned());
     }
@@ -180,7 +180,7 @@ pub(super) fn fill_skill_text(skill: &Skill, arguments: &str, session: &str) -> 
         return variables.iter().fold(skill.body.clone(), put);
     }
     let with = ExpansionValues { arguments, names: &skill.arguments, variables: &variables };
-    let (parts, _) = expand_body(&skill.body, with, &mut |_| Err(String::new()));
+    let (parts, _) = expand_body(&skill.body, with, &mut |_| Err(IncludeError::NoFile));
     let text = |part: PromptPart| match part {
         PromptPart::Text(text) => text,
         PromptPart::Command(command) if command.contains('\n') => format!("```!\n{command}\n```"),
@@ -208,16 +208,33 @@ fn list_files(folder: &Path) -> Vec<String> {
     all
 }
 
-/// A file of the skill's own folder, and of no other.
-fn file_of(skill: &Skill, file: &str) -> Result<String, String> {
-    let folder = skill.folder().ok_or("this skill has no files")?;
+/// The reason why a model does not get a file of a skill.
+#[derive(Debug, thiserror::Error)]
+enum SkillFileError {
+    #[error("this skill has no files")]
+    NoFolder,
+    #[error("`{file}`: {source}")]
+    NotFound { file: String, source: io::Error },
+    #[error("`{0}` is not in the folder of this skill")]
+    Outside(String),
+    #[error("`{file}`: {source}")]
+    Text { file: String, source: TextFileError },
+    /// The folder of the skill cannot be found any more.
+    #[error(transparent)]
+    Folder(#[from] io::Error),
+}
+
+/// Reads a file of the skill's own folder.
+fn file_of(skill: &Skill, file: &str) -> Result<String, SkillFileError> {
+    let folder = skill.folder().ok_or(SkillFileError::NoFolder)?;
     let path = Path::new(file);
     let stays =
         path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let real = folder.join(path).canonicalize().map_err(|error| format!("`{file}`: {error}"))?;
-    let base = folder.canonicalize().map_err(|error| error.to_string())?;
+    let real = folder.join(path).canonicalize();
+    let real = real.map_err(|source| SkillFileError::NotFound { file: file.to_owned(), source })?;
+    let base = folder.canonicalize()?;
     if !stays || !real.starts_with(&base) {
-        return Err(format!("`{file}` is not in the folder of this skill"));
+        return Err(SkillFileError::Outside(file.to_owned()));
     }
-    read_text(&real).map_err(|why| format!("`{file}`: {why}"))
+    read_text(&real).map_err(|source| SkillFileError::Text { file: file.to_owned(), source })
 }

@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::{
     front_matter::{FieldValue, FrontMatter},
-    places::read_text,
+    places::{TextFileError, read_text},
 };
 
 /// The fields that the specification knows.
@@ -24,6 +24,30 @@ pub struct SkillCheck {
     pub problems: Vec<String>,
 }
 
+/// The reason why a folder cannot be checked as a skill.
+#[derive(Debug, thiserror::Error)]
+enum SkillFolderError {
+    #[error("there is no such folder")]
+    Missing,
+    #[error("it is not a folder")]
+    NotAFolder,
+    #[error("it has no `SKILL.md`")]
+    NoSkillFile,
+    #[error(transparent)]
+    Text(#[from] TextFileError),
+    #[error("its `SKILL.md` does not begin with fields between `---` lines")]
+    NoFields,
+}
+
+/// The reason why a field that the specification requires has no text.
+#[derive(Debug, thiserror::Error)]
+enum RequiredFieldError {
+    #[error("it has no `{0}`")]
+    Missing(&'static str),
+    #[error("its `{0}` is not a string")]
+    NotText(&'static str),
+}
+
 /// The file of a skill in a folder.
 pub(crate) fn file_in(folder: &Path) -> Option<PathBuf> {
     ["SKILL.md", "skill.md"].iter().map(|name| folder.join(name)).find(|path| path.is_file())
@@ -32,21 +56,20 @@ pub(crate) fn file_in(folder: &Path) -> Option<PathBuf> {
 /// Checks that a folder is a valid skill.
 #[must_use]
 pub fn check_folder(folder: &Path) -> SkillCheck {
-    SkillCheck { problems: find_problems(folder).unwrap_or_else(|problem| vec![problem]) }
+    let problems = find_problems(folder);
+    SkillCheck { problems: problems.unwrap_or_else(|error| vec![error.to_string()]) }
 }
 
-fn find_problems(folder: &Path) -> Result<Vec<String>, String> {
+fn find_problems(folder: &Path) -> Result<Vec<String>, SkillFolderError> {
     if !folder.exists() {
-        return Err("there is no such folder".to_owned());
+        return Err(SkillFolderError::Missing);
     }
     if !folder.is_dir() {
-        return Err("it is not a folder".to_owned());
+        return Err(SkillFolderError::NotAFolder);
     }
-    let file = file_in(folder).ok_or("it has no `SKILL.md`")?;
+    let file = file_in(folder).ok_or(SkillFolderError::NoSkillFile)?;
     let text = read_text(&file)?;
-    let split = FrontMatter::split(&text);
-    let (fields, _) =
-        split.ok_or("its `SKILL.md` does not begin with fields between `---` lines")?;
+    let (fields, _) = FrontMatter::split(&text).ok_or(SkillFolderError::NoFields)?;
     let mut problems = fields.faults.clone();
     problems.extend(fields.lenient.iter().cloned());
     let unknown: Vec<&str> = fields
@@ -61,7 +84,7 @@ fn find_problems(folder: &Path) -> Result<Vec<String>, String> {
     }
     check_name(&fields, folder, &mut problems);
     match required_field(&fields, "description") {
-        Err(problem) => problems.push(problem),
+        Err(error) => problems.push(error.to_string()),
         Ok(text) => check_length("description", text, MAX_DESCRIPTION, &mut problems),
     }
     match fields.get("compatibility") {
@@ -74,13 +97,16 @@ fn find_problems(folder: &Path) -> Result<Vec<String>, String> {
     Ok(problems)
 }
 
-fn required_field<'f>(fields: &'f FrontMatter, name: &str) -> Result<&'f str, String> {
-    let value = fields.get(name).ok_or_else(|| format!("it has no `{name}`"))?;
+fn required_field<'f>(
+    fields: &'f FrontMatter,
+    name: &'static str,
+) -> Result<&'f str, RequiredFieldError> {
+    let value = fields.get(name).ok_or(RequiredFieldError::Missing(name))?;
     let text = match value {
         FieldValue::Text(text) => Some(text.as_str()).filter(|text| !text.trim().is_empty()),
         FieldValue::List(_) | FieldValue::Map(_) => None,
     };
-    text.ok_or_else(|| format!("its `{name}` is not a string"))
+    text.ok_or(RequiredFieldError::NotText(name))
 }
 
 fn check_length(name: &str, text: &str, most: usize, problems: &mut Vec<String>) {
@@ -93,7 +119,7 @@ fn check_length(name: &str, text: &str, most: usize, problems: &mut Vec<String>)
 fn check_name(fields: &FrontMatter, folder: &Path, problems: &mut Vec<String>) {
     let name: String = match required_field(fields, "name") {
         Ok(name) => name.trim().nfkc().collect(),
-        Err(problem) => return problems.push(problem),
+        Err(error) => return problems.push(error.to_string()),
     };
     check_length("name", &name, MAX_NAME, problems);
     if name != name.to_lowercase() {

@@ -8,6 +8,8 @@ pub(super) const MAX_ARGUMENTS: usize = 16;
 const MAX_CHOICES: usize = 20;
 /// Longest value of an argument, in bytes.
 const MAX_VALUE_BYTES: usize = 4 << 10;
+/// Bytes of a wrong value that are shown.
+const MAX_SHOWN_BYTES: usize = 60;
 /// Longest name of an argument, in bytes.
 const MAX_NAME_BYTES: usize = 32;
 /// Names that mean something to tasks or, as variables, to a shell.
@@ -74,6 +76,15 @@ pub enum ArgumentError {
     },
     /// A value is given twice.
     Twice(String),
+    /// Two arguments have the same name.
+    Double(String),
+    /// An argument that must be given is behind one that need not be.
+    Order {
+        /// The name of the one that must be given.
+        name: String,
+        /// The name of the other.
+        optional: String,
+    },
     /// A recorded value belongs to an argument that the task does not have any more.
     Undeclared(String),
     /// The value is not of the argument's type.
@@ -112,6 +123,11 @@ impl fmt::Display for ArgumentError {
                 write!(f, "`{}` is one argument too many; {usage}", value.escape_debug())
             }
             Self::Twice(name) => write!(f, "the argument `{name}` is given twice"),
+            Self::Double(name) => write!(f, "two arguments are called `{name}`"),
+            Self::Order { name, optional } => write!(
+                f,
+                "`{name}` must be given and is behind `{optional}`, which need not be; put `{name}` before it"
+            ),
             Self::Undeclared(name) => {
                 write!(f, "the task has no argument `{}` any more", name.escape_debug())
             }
@@ -166,9 +182,8 @@ impl ArgumentKind {
                     || ArgumentError::Kind { name: name.to_owned(), written: written.to_owned() };
                 let rest = written.strip_prefix("choice").ok_or_else(kind)?.trim();
                 let inside = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
-                let values = inside.unwrap_or(rest).split([',', '|']).map(str::trim);
-                let values: Vec<String> = values
-                    .map(strip_quotes)
+                let values: Vec<String> = split_choices(inside.unwrap_or(rest))
+                    .map(|value| strip_quotes(value.trim()))
                     .filter(|it| !it.is_empty())
                     .map(str::to_owned)
                     .collect();
@@ -212,10 +227,26 @@ impl ArgumentKind {
         if fits {
             return Ok(());
         }
-        let (name, value) =
-            (name.to_owned(), gnoma_core::text_truncation::word_prefix(value, 60).to_owned());
-        Err(ArgumentError::Value { name, value, wanted: self.expected_value() })
+        let shown = value.floor_char_boundary(MAX_SHOWN_BYTES);
+        let mark = if shown < value.len() { "…" } else { "" };
+        let value = format!("{}{mark}", value.get(..shown).unwrap_or_default());
+        Err(ArgumentError::Value { name: name.to_owned(), value, wanted: self.expected_value() })
     }
+}
+
+/// Splits the values of a choice at `,` and `|` outside of quotes.
+fn split_choices(written: &str) -> impl Iterator<Item = &str> {
+    let mut quote = None;
+    written.split(move |c: char| match quote {
+        Some(open) => {
+            quote = (c != open).then_some(open);
+            false
+        }
+        None => {
+            quote = matches!(c, '"' | '\'').then_some(c);
+            matches!(c, ',' | '|')
+        }
+    })
 }
 
 fn strip_quotes(text: &str) -> &str {
@@ -259,7 +290,38 @@ pub fn bind_arguments(
     arguments: &[TaskArgument],
     words: &[String],
 ) -> Result<Vec<(String, String)>, ArgumentError> {
+    bind_words(task, arguments, words, |_| true)
+}
+
+/// As [`bind_arguments`], but checks only some of the values.
+pub(super) fn bind_words(
+    task: &str,
+    arguments: &[TaskArgument],
+    words: &[String],
+    is_checked: impl Fn(&str) -> bool,
+) -> Result<Vec<(String, String)>, ArgumentError> {
     let usage = || format!("usage: {}", usage_line(task, arguments));
+    let values = assign_words(arguments, words, &usage)?;
+    let bind = |(argument, value): (&TaskArgument, Option<String>)| {
+        let name = argument.name.clone();
+        let Some(value) = value else {
+            let missing = || ArgumentError::Missing { name: name.clone(), usage: usage() };
+            return argument.default.clone().map(|value| (name.clone(), value)).ok_or_else(missing);
+        };
+        if is_checked(&value) {
+            argument.kind.check_value(&name, &value)?;
+        }
+        Ok((name, value))
+    };
+    arguments.iter().zip(values).map(bind).collect()
+}
+
+/// Returns the words that are given for each argument; `None` where none are.
+fn assign_words(
+    arguments: &[TaskArgument],
+    words: &[String],
+    usage: &impl Fn() -> String,
+) -> Result<Vec<Option<String>>, ArgumentError> {
     let mut values: Vec<Option<String>> = vec![None; arguments.len()];
     let mut next = 0;
     for word in words {
@@ -292,16 +354,7 @@ pub fn bind_arguments(
             },
         }
     }
-    let bind = |(argument, value): (&TaskArgument, Option<String>)| {
-        let name = argument.name.clone();
-        let Some(value) = value else {
-            let missing = || ArgumentError::Missing { name: name.clone(), usage: usage() };
-            return argument.default.clone().map(|value| (name.clone(), value)).ok_or_else(missing);
-        };
-        argument.kind.check_value(&name, &value)?;
-        Ok((name, value))
-    };
-    arguments.iter().zip(values).map(bind).collect()
+    Ok(values)
 }
 
 /// Checks the values that were recorded of a run against the arguments that the task has now.
@@ -369,7 +422,8 @@ mod tests {
             }
         }
         let long = "x".repeat(MAX_VALUE_BYTES + 1);
-        assert!(argument("x", "text").kind.check_value("x", &long).is_err());
+        let error = argument("x", "text").kind.check_value("x", &long).unwrap_err().to_string();
+        assert!(error.starts_with("`xxx") && error.contains("x…` is not text of"), "{error}");
     }
 
     #[test]
@@ -388,6 +442,8 @@ mod tests {
         }
         assert_eq!(argument("a", "text = \"\"").default.as_deref(), Some(""));
         assert_eq!(argument("a", "choice(x|y) = y").default.as_deref(), Some("y"));
+        let quoted = argument("a", r#"choice(a b, "c, d", 'e|f')"#).kind;
+        assert_eq!(quoted, ArgumentKind::Choice(["a b", "c, d", "e|f"].map(str::to_owned).into()));
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use gnoma_core::{session::PermissionMode, suggest::nearest_name};
 
 use super::{
-    arguments::{MAX_ARGUMENTS, TaskArgument, usage_line},
+    arguments::{ArgumentError, MAX_ARGUMENTS, TaskArgument, usage_line},
     fault::{FIELDS, TaskError, TaskFault},
     steps::{StepAction, TaskStep, parse_timeout, split_steps},
+    substitute::misspelt_variable,
 };
 use crate::front_matter::{FieldValue, FrontMatter, split_list};
 
@@ -65,20 +66,7 @@ pub fn parse_task(name: &str, text: &str) -> Result<TaskDefinition, TaskFault> {
     let (fields, body) = FrontMatter::split(text).unwrap_or((FrontMatter::default(), text));
     let first = line_of_body(text, body);
     let head = text.get(..text.len().saturating_sub(body.len())).unwrap_or_default();
-    let line = |field: &str| line_of_field(head, field);
-    if let Some(why) = fields.faults.first() {
-        let field = why.split('`').nth(1).unwrap_or_default();
-        return Err(TaskFault { line: line(field), error: TaskError::Fields(why.clone()) });
-    }
-    if let Some(unknown) = fields.fields.iter().find(|(key, _)| !FIELDS.contains(&key.as_str())) {
-        let nearest = nearest_name(&unknown.0, FIELDS.into_iter());
-        let error = TaskError::UnknownField { name: unknown.0.clone(), nearest };
-        return Err(TaskFault { line: line(&unknown.0), error });
-    }
-    if let Some(field) = fields.text_field("name").filter(|field| field != name) {
-        let error = TaskError::NameDiffers { field, file: name.to_owned() };
-        return Err(TaskFault { line: line("name"), error });
-    }
+    check_fields(name, head, &fields)?;
     let at =
         |field: &'static str| move |error| TaskFault { line: line_of_field(head, field), error };
     let arguments = parse_arguments(&fields)
@@ -91,9 +79,12 @@ pub fn parse_task(name: &str, text: &str) -> Result<TaskDefinition, TaskFault> {
     let timeout_s = fields.text_field("timeout").map(|limit| parse_timeout(limit.trim()));
     let timeout_s = timeout_s.transpose().map_err(at("timeout"))?;
     let (intro, mut steps) = split_steps(body, first, name)?;
+    check_variables(&arguments, &steps)?;
     if let Some(model) = fields.text_field("model") {
-        for step in &mut steps {
-            step.model.get_or_insert_with(|| model.clone());
+        for options in steps.iter_mut().map(|step| &mut step.options) {
+            if options.role.is_none() {
+                options.model.get_or_insert_with(|| model.clone());
+            }
         }
     }
     let description =
@@ -110,6 +101,37 @@ pub fn parse_task(name: &str, text: &str) -> Result<TaskDefinition, TaskFault> {
         intro,
         steps,
     })
+}
+
+/// Refuses a command with a variable that was meant to be an argument: it would be empty.
+fn check_variables(arguments: &[TaskArgument], steps: &[TaskStep]) -> Result<(), TaskFault> {
+    let names: Vec<&str> = arguments.iter().map(|argument| argument.name.as_str()).collect();
+    for step in steps {
+        if let StepAction::Command(command) = &step.action
+            && let Some((written, meant)) = misspelt_variable(command, &names)
+        {
+            let error = TaskError::MisspeltVariable { written, meant: meant.to_owned() };
+            return Err(TaskFault { line: step.line, error });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses fields that cannot be read, that tasks do not have, and a name other than the file's. `head`: their text.
+fn check_fields(name: &str, head: &str, fields: &FrontMatter) -> Result<(), TaskFault> {
+    let fault = |field: &str, error| TaskFault { line: line_of_field(head, field), error };
+    if let Some(why) = fields.faults.first() {
+        let field = why.split('`').nth(1).unwrap_or_default();
+        return Err(fault(field, TaskError::Fields(why.clone())));
+    }
+    if let Some((key, _)) = fields.fields.iter().find(|(key, _)| !FIELDS.contains(&key.as_str())) {
+        let nearest = nearest_name(key, FIELDS.into_iter());
+        return Err(fault(key, TaskError::UnknownField { name: key.clone(), nearest }));
+    }
+    match fields.text_field("name").filter(|field| field != name) {
+        Some(field) => Err(fault("name", TaskError::NameDiffers { field, file: name.to_owned() })),
+        None => Ok(()),
+    }
 }
 
 /// Returns the text of a new task file, which works as it is and shows every kind of step.
@@ -178,10 +200,27 @@ fn parse_arguments(fields: &FrontMatter) -> Result<Vec<TaskArgument>, (String, T
     let mut all: Vec<TaskArgument> = Vec::new();
     for (name, written) in written {
         let read = TaskArgument::parse(&name, &written);
-        let argument = read.map_err(|error| (name.clone(), TaskError::Argument(error)))?;
-        all.push(argument);
+        let argument = read.and_then(|argument| fit_behind(argument, &all));
+        all.push(argument.map_err(|error| (name, TaskError::Argument(error)))?);
     }
     Ok(all)
+}
+
+/// Refuses an argument that cannot stand behind others: values are given in their order, and by name.
+fn fit_behind(
+    argument: TaskArgument,
+    others: &[TaskArgument],
+) -> Result<TaskArgument, ArgumentError> {
+    let name = &argument.name;
+    if others.iter().any(|other| other.name == *name) {
+        return Err(ArgumentError::Double(name.clone()));
+    }
+    match others.iter().find(|other| other.default.is_some() && argument.default.is_none()) {
+        Some(TaskArgument { name: optional, .. }) => {
+            Err(ArgumentError::Order { name: name.clone(), optional: optional.clone() })
+        }
+        None => Ok(argument),
+    }
 }
 
 fn parse_mode(fields: &FrontMatter) -> Result<Option<PermissionMode>, TaskError> {
@@ -226,7 +265,7 @@ mod tests {
             (task.intro.as_str(), &*task.sessions),
             ("Intro.", &["a".to_owned(), "b".to_owned()][..])
         );
-        let models: Vec<_> = task.steps.iter().map(|step| step.model.as_deref()).collect();
+        let models: Vec<_> = task.steps.iter().map(|step| step.options.model.as_deref()).collect();
         assert_eq!(models, [Some("haiku"), Some("opus")]);
         assert_eq!(task.steps[0].line, 17);
     }
@@ -258,6 +297,15 @@ mod tests {
             ("---\npermission: everything\n---\nx", "2: `permission` must be a permission mode"),
             ("---\narguments:\n  a: text\n  b: thing\n---\nx", "4: `thing` is no type"),
             ("---\narguments:\n  A: text\n---\nx", "3: `A` cannot name"),
+            (
+                "---\narguments: [version]\n---\n## A\n```sh\nrm -rf \"$verson/\"\n```",
+                "4: `$verson` is no argument and has no value in this command; did you mean `$version`?",
+            ),
+            ("---\narguments: [k, k]\n---\nx", "2: two arguments are called `k`"),
+            (
+                "---\narguments:\n  a: text = x\n  b: text\n---\nx",
+                "4: `b` must be given and is behind `a`",
+            ),
             ("---\nname: t\nname: t\n---\nx", "2: `name` occurs twice"),
             ("---\nchecks:\n  a: b\n---\nx", "2: `checks` must be"),
             ("---\nname: t\n", "1: the line `---` behind its fields is missing"),

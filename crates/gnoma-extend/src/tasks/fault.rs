@@ -8,6 +8,9 @@ use super::arguments::ArgumentError;
 pub(super) const FIELDS: [&str; 8] =
     ["name", "description", "arguments", "permission", "model", "timeout", "checks", "sessions"];
 
+/// The roles of models that a step can want.
+pub(super) const ROLES: [&str; 4] = ["small", "planner", "editor", "reviewer"];
+
 /// An error in a task file, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskFault {
@@ -79,8 +82,27 @@ pub enum TaskError {
     },
     /// A step that is not a command has a time limit.
     TimeLimitOfOther,
+    /// A step names a role that models do not have.
+    UnknownRole {
+        /// As it is written.
+        written: String,
+    },
+    /// A step that is neither a prompt nor a command is to run side by side with others.
+    ParallelOther,
     /// A question has text behind its choices.
     QuestionForm,
+    /// A step is only code blocks, and they are not one command.
+    BlockForm {
+        /// The line with which it begins.
+        written: String,
+    },
+    /// A command has a variable that is an argument with a slip in it.
+    MisspeltVariable {
+        /// The name as it is written.
+        written: String,
+        /// The argument that is nearly called so.
+        meant: String,
+    },
     /// A code block does not end.
     OpenBlock,
     /// The line of a step that runs another task names none.
@@ -111,9 +133,37 @@ impl fmt::Display for TaskError {
             Self::NoSteps => f.write_str("the task has no step; add one below `## Title`"),
             Self::EmptyStep { title } => write!(f, "the step `{title}` has no text"),
             Self::UntitledStep => f.write_str("the step needs a title behind `##`"),
+            Self::UnknownOption { .. }
+            | Self::TimeLimit { .. }
+            | Self::TimeLimitOfOther
+            | Self::UnknownRole { .. }
+            | Self::ParallelOther => self.fmt_option(f),
+            Self::QuestionForm => {
+                f.write_str("a question is `? text` and then only choices, each a line `- choice`")
+            }
+            Self::BlockForm { written } => write!(
+                f,
+                "a step that begins with `{}` and is only code is no command; write one block ```sh, and each command \
+                 as a step of its own",
+                written.escape_debug()
+            ),
+            Self::MisspeltVariable { written, meant } => write!(
+                f,
+                "`${written}` is no argument and has no value in this command; did you mean `${meant}`?"
+            ),
+            Self::OpenBlock => f.write_str("the code block that begins here does not end"),
+            Self::TaskLine => f.write_str("write `/task NAME ARGUMENTS` to run another task"),
+        }
+    }
+}
+
+impl TaskError {
+    /// Writes what is wrong with an option of a step.
+    fn fmt_option(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::UnknownOption { option } => write!(
                 f,
-                "unknown option `{}` of a step; write `{{model=NAME}}` or `{{timeout=20m}}`",
+                "unknown option `{}` of a step; write `{{model=NAME}}`, `{{role=small}}`, `{{timeout=20m}}` or `{{parallel}}`",
                 option.escape_debug()
             ),
             Self::TimeLimit { written } => write!(
@@ -122,11 +172,16 @@ impl fmt::Display for TaskError {
                 written.escape_debug()
             ),
             Self::TimeLimitOfOther => f.write_str("only a command has a time limit"),
-            Self::QuestionForm => {
-                f.write_str("a question is `? text` and then only choices, each a line `- choice`")
+            Self::UnknownRole { written } => write!(
+                f,
+                "`{}` is no role of a model; the roles are {}",
+                written.escape_debug(),
+                ROLES.join(", ")
+            ),
+            Self::ParallelOther => {
+                f.write_str("only prompts and commands run side by side (`{parallel}`)")
             }
-            Self::OpenBlock => f.write_str("the code block that begins here does not end"),
-            Self::TaskLine => f.write_str("write `/task NAME ARGUMENTS` to run another task"),
+            _ => Ok(()),
         }
     }
 }

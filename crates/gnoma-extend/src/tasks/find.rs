@@ -51,6 +51,8 @@ pub enum TaskProblemKind {
     Name,
     /// A link leads out of the project, or to secrets.
     Outside,
+    /// It has another ending, or is in a folder of the folder.
+    Misplaced,
 }
 
 impl fmt::Display for TaskProblem {
@@ -65,6 +67,9 @@ impl fmt::Display for TaskProblem {
                     "{file}: `{}` cannot name a task; rename the file",
                     self.name.escape_debug()
                 )
+            }
+            TaskProblemKind::Misplaced => {
+                write!(f, "{file} is no task: tasks are files NAME.md in the folder itself")
             }
             TaskProblemKind::Outside => write!(f, "{file} leads outside the project or to secrets"),
         }
@@ -91,7 +96,12 @@ pub fn find_tasks(places: &ExtendPlaces) -> (Vec<TaskFile>, Vec<TaskProblem>) {
         (!is_home).then(|| (ExtensionSource::Project, places.project.join(".gnoma").join(FOLDER))),
     ];
     for (by, folder) in folders.into_iter().flatten() {
-        for path in markdown_files(&folder) {
+        for path in list_files(&folder, is_misplaced) {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let (file, why) = (places.display_path(&path), TaskProblemKind::Misplaced);
+            problems.push(TaskProblem { name, file, why });
+        }
+        for path in list_files(&folder, is_markdown) {
             match read_task_file(places, by, &path) {
                 Ok(file) if places.waits_for_trust(by) => {
                     found.entry(file.task.name.clone()).or_insert(file);
@@ -116,13 +126,26 @@ pub fn find_tasks(places: &ExtendPlaces) -> (Vec<TaskFile>, Vec<TaskProblem>) {
     (all, problems)
 }
 
-fn markdown_files(folder: &Path) -> Vec<PathBuf> {
+/// The entries of a folder of which that is so, sorted.
+fn list_files(folder: &Path, is_it: fn(&Path) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
-    let is_task = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
-    let mut paths: Vec<PathBuf> = paths.filter(is_task).take(MAX_TASKS).collect();
+    let mut paths: Vec<PathBuf> = paths.filter(|path| is_it(path)).take(MAX_TASKS).collect();
     gnoma_core::sort::sort_items(&mut paths);
     paths
+}
+
+fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "md")
+}
+
+/// Returns whether a person may take an entry for a task that is none: `Foo.MD`, or a folder with Markdown files.
+fn is_misplaced(path: &Path) -> bool {
+    if path.is_dir() {
+        return !is_markdown(path) && !list_files(path, is_markdown).is_empty();
+    }
+    let extension = path.extension();
+    extension.is_some_and(|it| it.eq_ignore_ascii_case("md")) && !is_markdown(path)
 }
 
 /// Reads one task file.
@@ -142,7 +165,8 @@ pub fn read_task_file(
     if !places.is_inside(by, path) {
         return Err(problem(TaskProblemKind::Outside));
     }
-    let text = read_text(path).map_err(|why| problem(TaskProblemKind::Unreadable(why)))?;
+    let text =
+        read_text(path).map_err(|error| problem(TaskProblemKind::Unreadable(error.to_string())))?;
     let task = parse_task(&name, &text)
         .map_err(|fault| problem(TaskProblemKind::Fault(Box::new(fault))))?;
     Ok(TaskFile { by, path: path.to_owned(), task })
@@ -181,6 +205,8 @@ mod tests {
         write(&projects("list"), "x");
         write(&projects("big"), &"x".repeat(300 << 10));
         fs::write(projects("bytes"), b"\xff\xfe\xfd").unwrap();
+        write(&projects("sub/x"), "x");
+        write(&projects("x").with_file_name("Foo.MD"), "x");
         std::os::unix::fs::symlink("/etc/hostname", projects("out")).unwrap();
         let (found, problems) = find_tasks(&places);
         let names: Vec<_> = found.iter().map(|file| (&*file.task.name, file.by)).collect();
@@ -195,6 +221,8 @@ mod tests {
             ".gnoma/tasks/list.md: `list` cannot name a task",
             ".gnoma/tasks/big.md: it is larger than 256 KiB",
             ".gnoma/tasks/out.md leads outside the project",
+            ".gnoma/tasks/sub is no task: tasks are files NAME.md in the folder itself",
+            ".gnoma/tasks/Foo.MD is no task",
         ] {
             assert!(told.contains(part), "{part}: {told}");
         }

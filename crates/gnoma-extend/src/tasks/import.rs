@@ -1,12 +1,16 @@
 //! Makes tasks of the commands of other programs: Claude Code, Codex and opencode. A command becomes a task of one step.
 
-use super::{definition::parse_task, fault::TaskFault, steps::StepAction};
+use super::{
+    definition::parse_task,
+    fault::TaskFault,
+    steps::{LEAD, StepAction},
+};
 use crate::front_matter::FrontMatter;
 
 /// The place that stands for all words behind a command.
 const ALL_WORDS: &str = "$ARGUMENTS";
-/// Stands before a text that would otherwise be a command, a question or another task.
-const LEAD: &str = "Follow this:";
+/// Begins the names of arguments that a command numbers.
+const NUMBERED: &str = "arg";
 /// Fields of commands that tasks have under the same name.
 const TAKEN_FIELDS: [&str; 1] = ["description"];
 /// Most characters of a description that are taken.
@@ -38,6 +42,14 @@ pub fn import_command(
         .map(|field| format!("the field `{field}`"))
         .collect();
     let (body, arguments) = name_arguments(body.trim(), has_named_words);
+    let is_numbered = |name: &&String| {
+        name.strip_prefix(NUMBERED).is_some_and(|number| number.parse::<u8>().is_ok())
+    };
+    if let Some(last) = arguments.last().filter(is_numbered) {
+        lost.push(format!(
+            "that `${{{last}}}` is one word: as the last argument it takes all that are left"
+        ));
+    }
     if body.contains("!`") {
         lost.push("commands in its text (!`…`), which stay as text".to_owned());
     }
@@ -53,8 +65,9 @@ pub fn import_command(
     }
     head.push_str("---\n\n");
     let whole = format!("{head}{body}\n");
-    let task = parse_task(name, &whole)?;
-    let is_prompt = matches!(&*task.steps, [step] if matches!(step.action, StepAction::Prompt(_)));
+    let is_prompt = parse_task(name, &whole).is_ok_and(
+        |task| matches!(&*task.steps, [step] if matches!(step.action, StepAction::Prompt(_))),
+    );
     let text = if is_prompt { whole } else { format!("{head}{LEAD}\n\n{body}\n") };
     parse_task(name, &text)?;
     Ok(ImportedTask { text, lost })
@@ -68,22 +81,14 @@ fn name_arguments(body: &str, has_named_words: bool) -> (String, Vec<String>) {
     while let Some(at) = rest.find('$') {
         let (before, place) = rest.split_at(at);
         text.push_str(before);
-        let word_len = |from: &str| {
-            from.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(from.len())
-        };
-        let word = place.get(1..).map_or("", |from| from.get(..word_len(from)).unwrap_or_default());
-        let is_name = |word: &str| {
-            word.starts_with(|c: char| c.is_ascii_uppercase())
-                && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
-                && word.len() <= MAX_WORD_BYTES
-        };
+        let word = word_behind_dollar(place);
         if place.starts_with(ALL_WORDS) && word.len() + 1 == ALL_WORDS.len() {
             takes_all = true;
             text.push_str(ALL_WORDS);
         } else if let [digit @ b'1'..=b'9'] = word.as_bytes() {
             highest = highest.max(digit - b'0');
-            text.push_str(&format!("${{arg{word}}}"));
-        } else if has_named_words && is_name(word) {
+            text.push_str(&format!("${{{NUMBERED}{word}}}"));
+        } else if has_named_words && is_argument_name(word) {
             let name = word.to_lowercase();
             text.push_str(&format!("${{{name}}}"));
             if !named.contains(&name) {
@@ -96,17 +101,33 @@ fn name_arguments(body: &str, has_named_words: bool) -> (String, Vec<String>) {
         rest = place.get(1 + word.len()..).unwrap_or_default();
     }
     text.push_str(rest);
-    let mut names: Vec<String> = (1..=highest).map(|number| format!("arg{number}")).collect();
+    let mut names: Vec<String> =
+        (1..=highest).map(|number| format!("{NUMBERED}{number}")).collect();
     names.extend(named);
     if takes_all {
-        // All words are those of the single arguments, if there are some.
-        if names.is_empty() {
-            names.push("words".to_owned());
+        // The last argument takes the words behind those of the others, which alone are one word.
+        let rest = "words".to_owned();
+        if !names.contains(&rest) {
+            names.push(rest);
         }
         let all: Vec<String> = names.iter().map(|name| format!("${{{name}}}")).collect();
         text = text.replace(ALL_WORDS, &all.join(" "));
     }
     (text, names)
+}
+
+/// The letters, digits and `_` behind the `$` at the beginning of a text.
+fn word_behind_dollar(place: &str) -> &str {
+    let from = place.get(1..).unwrap_or_default();
+    let is_end = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    from.get(..from.find(is_end).unwrap_or(from.len())).unwrap_or_default()
+}
+
+/// Returns whether a word is a name of an argument as Codex writes it: `FILE`.
+fn is_argument_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_uppercase())
+        && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+        && word.len() <= MAX_WORD_BYTES
 }
 
 /// Longest name of an argument, in bytes.
@@ -140,11 +161,12 @@ mod tests {
         let task = parse_task("fix", &imported.text).unwrap();
         assert_eq!(
             (task.usage().as_str(), &*task.description),
-            ("fix [ARG1] [ARG2]", "Fix: an issue")
+            ("fix [ARG1] [ARG2] [WORDS]", "Fix: an issue")
         );
         let StepAction::Prompt(prompt) = &task.steps[0].action else { panic!("{task:?}") };
         assert!(
-            prompt.contains("Fix ${arg1} for ${arg2} (${arg1} ${arg2}), not $HOME or $10."),
+            prompt
+                .contains("Fix ${arg1} for ${arg2} (${arg1} ${arg2} ${words}), not $HOME or $10."),
             "{prompt}"
         );
         assert!(prompt.contains("### Steps") && task.steps.len() == 1, "{prompt}");

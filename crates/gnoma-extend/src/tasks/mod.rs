@@ -25,15 +25,15 @@ pub use self::{
     fault::{TaskError, TaskFault},
     find::{TaskFile, TaskProblem, TaskProblemKind, find_tasks, read_task_file, task_file_path},
     import::{ImportedTask, import_command},
-    plan::{PlanError, PlannedAction, PlannedStep, TaskPlan, plan_task, replan_task},
+    plan::{PlanError, PlannedAction, PlannedStep, TaskPlan, check_task, plan_task, replan_task},
     record::{
         ResumeChoice, ResumeError, RunRecord, RunState, StepRecord, StepResult, StepState,
         digest_message,
     },
-    repair::{commands_run_instead, propose_repair},
+    repair::{StepPart, commands_run_instead, has_parts, parts_that_went_well, propose_repair},
     schema::task_schema,
     session::{DraftTask, draft_from_messages},
-    steps::{StepAction, StepKind, TaskStep},
+    steps::{StepAction, StepKind, StepOptions, TaskStep},
     store::{RunLock, RunStore, StoreError},
 };
 
@@ -45,12 +45,17 @@ pub fn is_task_name(name: &str) -> bool {
         && name.len() <= MAX_NAME_BYTES
         && !name.starts_with(['.', '-'])
         && name.chars().all(fits)
-        && !RESERVED_NAMES.contains(&name)
+        && !is_reserved_name(name)
+}
+
+/// Returns whether `/task` and `gnoma task` have a command of that name, so that no task can.
+#[must_use]
+pub fn is_reserved_name(name: &str) -> bool {
+    RESERVED_NAMES.contains(&name)
 }
 
 /// Longest name of a task.
 const MAX_NAME_BYTES: usize = 64;
-/// Words that `/task` and `gnoma task` understand themselves.
 const RESERVED_NAMES: [&str; 16] = [
     "list",
     "show",

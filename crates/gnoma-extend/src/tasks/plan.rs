@@ -6,21 +6,25 @@ use gnoma_core::session::PermissionMode;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    arguments::{ArgumentError, bind_arguments, rebind_arguments},
+    arguments::{ArgumentError, TaskArgument, bind_arguments, bind_words, rebind_arguments},
     definition::TaskDefinition,
-    steps::{STEP_TIMEOUT_S, StepAction, StepKind},
+    steps::{STEP_TIMEOUT_S, StepAction, StepKind, StepOptions},
     substitute::{NamedValue, fill_command, fill_text, mentions_variable},
 };
 use crate::commands::split_words;
 
 /// Most steps of a run, those of the tasks that it runs included.
 const MAX_PLANNED_STEPS: usize = 200;
+/// Most steps that run side by side, as many as elfs of one call.
+const MAX_SIDE_STEPS: usize = 10;
 /// Most tasks that run each other, one within the other.
 const MAX_DEPTH: usize = 5;
 /// The name that stands for the last answer to a question.
 const ANSWER: &str = "answer";
 /// Bytes of a step's digest that are recorded, as hexadecimal digits.
 const DIGEST_BYTES: usize = 8;
+/// Stands for a value that is not known while a task is only checked. No value contains it.
+const UNKNOWN: char = '\0';
 
 /// The reason why a task cannot run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +46,13 @@ pub enum PlanError {
     TooManySteps,
     /// An argument is wrong; with the task and the line of the step that gives it, if a step does.
     Argument(Option<(String, usize)>, ArgumentError),
+    /// A prompt is blank with the values of its arguments.
+    BlankPrompt {
+        /// The task whose step it is.
+        task: String,
+        /// The line of the step.
+        line: usize,
+    },
     /// The answer to a question cannot be an argument of a task: it is not known before the run.
     AnswerAsArgument {
         /// The task whose step it is.
@@ -64,6 +75,9 @@ impl fmt::Display for PlanError {
             Self::TooManySteps => write!(f, "the run has more than {MAX_PLANNED_STEPS} steps"),
             Self::Argument(None, error) => error.fmt(f),
             Self::Argument(Some((task, line)), error) => write!(f, "{task}.md:{line}: {error}"),
+            Self::BlankPrompt { task, line } => {
+                write!(f, "{task}.md:{line}: the step has no text, because its values are empty")
+            }
             Self::AnswerAsArgument { task, line } => write!(
                 f,
                 "{task}.md:{line}: `$answer` cannot be an argument of a task, because it is not known before the run"
@@ -95,8 +109,12 @@ pub struct PlannedStep {
     pub title: String,
     /// The model that it wants.
     pub model: Option<String>,
+    /// The role whose model it wants, if it names no model.
+    pub role: Option<String>,
     /// The time limit of its command, in seconds.
     pub timeout_s: u64,
+    /// The place of the first of the steps that run side by side with it; `None` if it runs alone.
+    pub group: Option<usize>,
     action: StepAction,
     values: Vec<NamedValue>,
 }
@@ -180,6 +198,20 @@ pub fn replan_task(
     plan_with(task, values.map_err(|error| PlanError::Argument(None, error))?, tasks)
 }
 
+/// Checks a task as far as that is possible without its values: the tasks that it runs exist, get arguments that fit,
+/// and form no circle.
+///
+/// # Errors
+/// The first reason why no run of it can be planned.
+pub fn check_task(
+    task: &TaskDefinition,
+    tasks: &HashMap<String, TaskDefinition>,
+) -> Result<(), PlanError> {
+    let unknown = |argument: &TaskArgument| (argument.name.clone(), UNKNOWN.to_string());
+    let values: Vec<NamedValue> = task.arguments.iter().map(unknown).collect();
+    Planner { is_check: true, ..Planner::new(tasks) }.add_task(task, &values, "")
+}
+
 fn find_task<'t>(
     name: &str,
     tasks: &'t HashMap<String, TaskDefinition>,
@@ -194,7 +226,7 @@ fn plan_with(
     values: Vec<NamedValue>,
     tasks: &HashMap<String, TaskDefinition>,
 ) -> Result<TaskPlan, PlanError> {
-    let mut planner = Planner { tasks, path: Vec::new(), modes: Vec::new(), steps: Vec::new() };
+    let mut planner = Planner::new(tasks);
     planner.add_task(task, &values, "")?;
     let Planner { modes, steps, .. } = planner;
     Ok(TaskPlan { task: task.name.clone(), arguments: values, modes, steps })
@@ -206,15 +238,60 @@ struct Planner<'t> {
     path: Vec<String>,
     modes: Vec<PermissionMode>,
     steps: Vec<PlannedStep>,
+    /// Values that are not known fit everywhere.
+    is_check: bool,
 }
 
-impl Planner<'_> {
+impl<'t> Planner<'t> {
+    fn new(tasks: &'t HashMap<String, TaskDefinition>) -> Self {
+        let (path, modes, steps) = (Vec::new(), Vec::new(), Vec::new());
+        Self { tasks, path, modes, steps, is_check: false }
+    }
+
     fn add_task(
         &mut self,
         task: &TaskDefinition,
         values: &[NamedValue],
         above: &str,
     ) -> Result<(), PlanError> {
+        self.enter_task(task)?;
+        let mut intro = Some(&task.intro).filter(|intro| !intro.is_empty());
+        let mut group: Option<usize> = None;
+        for step in &task.steps {
+            let title = format!("{above}{}", step.title);
+            let options = step.options.clone();
+            let at = self.steps.len();
+            // The steps of another task are a group of their own.
+            let goes_on = group.filter(|first| at - first < MAX_SIDE_STEPS);
+            group = options.is_parallel.then(|| goes_on.unwrap_or(at));
+            let action = match &step.action {
+                StepAction::Task { name, arguments } => {
+                    self.add_nested(task, step.line, (name, arguments), values, &title)?;
+                    continue;
+                }
+                StepAction::Prompt(text) if fill_text(text, values).trim().is_empty() => {
+                    let (task, line) = (task.name.clone(), step.line);
+                    return Err(PlanError::BlankPrompt { task, line });
+                }
+                // A command of the conversation is one only at the beginning.
+                StepAction::Prompt(text) if text.starts_with('/') => step.action.clone(),
+                StepAction::Prompt(text) => StepAction::Prompt(match intro.take() {
+                    Some(intro) => format!("{intro}\n\n{text}"),
+                    None => text.clone(),
+                }),
+                action @ (StepAction::Command(_) | StepAction::Question { .. }) => action.clone(),
+            };
+            let timeout_s = options.timeout_s.or(task.timeout_s).unwrap_or(STEP_TIMEOUT_S);
+            let (StepOptions { model, role, .. }, values) = (options, values.to_vec());
+            self.add_step(PlannedStep { title, model, role, timeout_s, group, action, values })?;
+        }
+        self.add_checks(task, values, above)?;
+        self.path.pop();
+        Ok(())
+    }
+
+    /// Notes that the steps of a task follow.
+    fn enter_task(&mut self, task: &TaskDefinition) -> Result<(), PlanError> {
         if let Some(at) = self.path.iter().position(|name| *name == task.name) {
             let circle = self.path.iter().skip(at).chain([&task.name]).cloned().collect();
             return Err(PlanError::Cycle(circle));
@@ -224,31 +301,23 @@ impl Planner<'_> {
         }
         self.path.push(task.name.clone());
         self.modes.extend(task.mode);
-        let mut intro = Some(&task.intro).filter(|intro| !intro.is_empty());
-        for step in &task.steps {
-            let title = format!("{above}{}", step.title);
-            let action = match &step.action {
-                StepAction::Task { name, arguments } => {
-                    self.add_nested(task, step.line, (name, arguments), values, &title)?;
-                    continue;
-                }
-                StepAction::Prompt(text) => StepAction::Prompt(match intro.take() {
-                    Some(intro) => format!("{intro}\n\n{text}"),
-                    None => text.clone(),
-                }),
-                action @ (StepAction::Command(_) | StepAction::Question { .. }) => action.clone(),
-            };
-            let timeout_s = step.timeout_s.or(task.timeout_s).unwrap_or(STEP_TIMEOUT_S);
-            let (model, values) = (step.model.clone(), values.to_vec());
-            self.add_step(PlannedStep { title, model, timeout_s, action, values })?;
-        }
+        Ok(())
+    }
+
+    /// Adds the checks of a task as steps.
+    fn add_checks(
+        &mut self,
+        task: &TaskDefinition,
+        values: &[NamedValue],
+        above: &str,
+    ) -> Result<(), PlanError> {
         for check in &task.checks {
             let title = format!("{above}Check: {}", check.lines().next().unwrap_or_default());
             let timeout_s = task.timeout_s.unwrap_or(STEP_TIMEOUT_S);
             let (action, values) = (StepAction::Command(check.clone()), values.to_vec());
-            self.add_step(PlannedStep { title, model: None, timeout_s, action, values })?;
+            let (model, role, group) = (None, None, None);
+            self.add_step(PlannedStep { title, model, role, timeout_s, group, action, values })?;
         }
-        self.path.pop();
         Ok(())
     }
 
@@ -272,7 +341,8 @@ impl Planner<'_> {
         // Words first: a value with blanks is one word.
         let words: Vec<String> =
             split_words(arguments).iter().map(|word| fill_text(word, values)).collect();
-        let bound = bind_arguments(name, &nested.arguments, &words);
+        let is_checked = |value: &str| !(self.is_check && value.contains(UNKNOWN));
+        let bound = bind_words(name, &nested.arguments, &words, is_checked);
         let bound = bound.map_err(|error| PlanError::Argument(Some(place()), error))?;
         self.add_task(nested, &bound, &format!("{title} › "))
     }
@@ -328,6 +398,23 @@ mod tests {
     }
 
     #[test]
+    fn neighbours_that_are_marked_so_are_a_group() {
+        let groups = |text: &str, other: &str| -> Vec<Option<usize>> {
+            let plan = plan("t", &[], &[("t", text), ("other", other)]).unwrap();
+            plan.steps.iter().map(|step| step.group).collect()
+        };
+        let side = |title: &str| format!("## {title} {{parallel}}\nx\n");
+        let task = format!("{}{}## C\nx\n{}", side("A"), side("B"), side("D"));
+        assert_eq!(groups(&task, "x"), [Some(0), Some(0), None, Some(3)]);
+        // Steps of another task are neighbours only of each other.
+        let task = format!("{}## B\n/task other\n{}", side("A"), side("C"));
+        let other = format!("{}{}", side("E"), side("F"));
+        assert_eq!(groups(&task, &other), [Some(0), Some(1), Some(1), Some(3)]);
+        let many: String = (0..=MAX_SIDE_STEPS).map(|at| side(&at.to_string())).collect();
+        assert_eq!(groups(&many, "x").last(), Some(&Some(MAX_SIDE_STEPS)));
+    }
+
+    #[test]
     fn recorded_values_are_checked_against_the_task_as_it_is_now() {
         let replan = |text: &str, recorded: &[(&str, &str)]| {
             let recorded: Vec<NamedValue> = recorded
@@ -363,6 +450,9 @@ mod tests {
         assert!(plan("a", &[], &[a, needs]).unwrap_err().starts_with("a.md:1: the argument `n`"));
         let answer = ("a", "## Q\n? x\n## B\n/task b $answer\n");
         assert!(plan("a", &[], &[answer, needs]).unwrap_err().contains("a.md:3: `$answer`"));
+        let blank = ("a", "---\narguments:\n  t: text = \"\"\n---\n## A\n$t\n");
+        assert!(plan("a", &[], &[blank]).unwrap_err().starts_with("a.md:5: the step has no text"));
+        assert!(plan("a", &["x"], &[blank]).is_ok());
         let chain: Vec<(String, String)> =
             (0..7).map(|at| (format!("t{at}"), format!("## N\n/task t{}\n", at + 1))).collect();
         let chain: Vec<_> = chain.iter().map(|(name, text)| (&**name, &**text)).collect();
@@ -371,5 +461,31 @@ mod tests {
         let of = "## S\nx\n".repeat(50);
         let error = plan("all", &[], &[("all", &many), ("many", &of)]).unwrap_err();
         assert!(error.contains("more than 200 steps"), "{error}");
+    }
+
+    #[test]
+    fn task_is_checked_behind_arguments_that_a_person_must_give() {
+        let needs = |step: &str| {
+            format!("---\narguments:\n  v: version\n  w: text = x\n---\n## A\n/task {step}\n")
+        };
+        let (a, b) = (needs("b $v"), needs("a $v"));
+        let (fine, text, many) =
+            (needs("one ${v} \"$w x\""), needs("one $v no.number"), needs("one $v 1 2 3"));
+        let all = tasks(&[
+            ("a", &a),
+            ("b", &b),
+            ("fine", &fine),
+            ("text", &text),
+            ("many", &many),
+            ("one", "---\narguments:\n  v: version\n  n: number\n---\nx"),
+        ]);
+        let check = |name: &str| check_task(&all[name], &all).map_err(|error| error.to_string());
+        assert_eq!(check("fine"), Ok(()));
+        assert_eq!(check("a").unwrap_err(), "the tasks run each other in a circle: a → b → a");
+        assert!(check("text").unwrap_err().starts_with("text.md:6: `no.number` is not a number"));
+        assert!(check("many").unwrap_err().contains("`2` is one argument too many"));
+        let missing = parse_task("m", &needs("nosuch $v")).unwrap();
+        let error = check_task(&missing, &all).unwrap_err().to_string();
+        assert_eq!(error, "m.md:6: there is no task `nosuch`");
     }
 }

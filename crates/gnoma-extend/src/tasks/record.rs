@@ -50,6 +50,19 @@ pub struct StepRecord {
     pub escalates: bool,
 }
 
+impl StepRecord {
+    /// Returns whether the step is done or left out.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, StepState::Done | StepState::Skipped)
+    }
+
+    /// Returns whether the step has begun and is not done, so that it may have had effects.
+    fn has_begun_only(&self) -> bool {
+        matches!(self.state, StepState::Begun | StepState::Failed | StepState::Stopped)
+    }
+}
+
 /// The end of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepResult {
@@ -65,6 +78,8 @@ pub struct StepResult {
     pub message: Option<String>,
     /// The models that answered in it.
     pub models: Vec<ModelRef>,
+    /// The duration in milliseconds, if it is not the time since its begin: steps beside it may have held it up.
+    pub took_ms: Option<u64>,
 }
 
 /// A run of a task.
@@ -200,9 +215,7 @@ impl RunRecord {
     /// Returns the place of the next step to run; `None` after the last one.
     #[must_use]
     pub fn next_step(&self) -> Option<usize> {
-        let is_over =
-            |step: &StepRecord| matches!(step.state, StepState::Done | StepState::Skipped);
-        let next = self.steps.iter().position(|step| !is_over(step));
+        let next = self.steps.iter().position(|step| !step.is_over());
         next.filter(|_| self.state == RunState::Running)
     }
 
@@ -217,14 +230,15 @@ impl RunRecord {
     /// Notes how a step ended. After one that is not done, the run has ended as well.
     pub fn end_step(&mut self, at: usize, result: StepResult, now_ms: i64) {
         self.changed_ms = now_ms;
-        let StepResult { state, why, micro_usd, answer, message, models } = result;
+        let StepResult { state, why, micro_usd, answer, message, models, took_ms } = result;
         if let Some(message) = message {
             self.add_message(&message);
         }
         if let Some(step) = self.steps.get_mut(at) {
             step.state = state;
             why_of(&why).clone_into(&mut step.why);
-            step.took_ms = now_ms.saturating_sub(step.began_ms).max(0);
+            let took_ms = took_ms.and_then(|took_ms| i64::try_from(took_ms).ok());
+            step.took_ms = took_ms.unwrap_or_else(|| now_ms.saturating_sub(step.began_ms)).max(0);
             step.micro_usd = step.micro_usd.saturating_add(micro_usd);
             for model in models {
                 if !step.models.contains(&model) {
@@ -235,21 +249,31 @@ impl RunRecord {
         if answer.is_some() {
             self.answer = answer;
         }
-        let is_last = self.next_step().is_none();
-        self.state = match state {
-            StepState::Failed => RunState::Failed,
-            StepState::Stopped | StepState::Begun | StepState::Waiting => RunState::Stopped,
-            StepState::Done | StepState::Skipped if is_last => RunState::Done,
-            StepState::Done | StepState::Skipped => RunState::Running,
-        };
+        self.state = self.state_by_steps();
     }
 
-    /// Notes that a person stopped the run before this step began.
+    /// The state after the end of a step. Other steps may still run beside it.
+    fn state_by_steps(&self) -> RunState {
+        let has = |wanted| self.steps.iter().any(|step| step.state == wanted);
+        if has(StepState::Failed) {
+            RunState::Failed
+        } else if has(StepState::Stopped) {
+            RunState::Stopped
+        } else if self.steps.iter().all(StepRecord::is_over) {
+            RunState::Done
+        } else {
+            RunState::Running
+        }
+    }
+
+    /// Notes that the run stopped before this step began: a person stopped it, or a step beside it failed.
     pub fn stop(&mut self, at: usize, now_ms: i64) {
-        (self.changed_ms, self.state) = (now_ms, RunState::Stopped);
+        self.changed_ms = now_ms;
         if let Some(step) = self.steps.get_mut(at) {
             (step.state, step.began_ms) = (StepState::Waiting, 0);
         }
+        let state = self.state_by_steps();
+        self.state = if state == RunState::Running { RunState::Stopped } else { state };
     }
 
     /// Notes that a step puts a message into the session; the same one only once for each step.
@@ -273,12 +297,34 @@ impl RunRecord {
         if self.is_redacted {
             return Err(ResumeError::Redacted);
         }
-        let is_over =
-            |step: &StepRecord| matches!(step.state, StepState::Done | StepState::Skipped);
-        let next = self.steps.iter().position(|step| !is_over(step));
-        let next = next.filter(|_| self.state != RunState::Done).ok_or(ResumeError::Done)?;
+        if self.state == RunState::Done || self.steps.iter().all(StepRecord::is_over) {
+            return Err(ResumeError::Done);
+        }
         let mut steps = step_records(plan);
-        for (at, done) in self.steps.iter().take(next).enumerate() {
+        self.keep_finished_steps(&mut steps)?;
+        let begun: Vec<(usize, &StepRecord)> =
+            self.steps.iter().enumerate().filter(|(_, step)| step.has_begun_only()).collect();
+        self.check_choice(&begun, choice)?;
+        for (at, open) in begun {
+            let Some(step) = steps.get_mut(at) else { continue };
+            // What the first attempt cost was spent.
+            step.micro_usd = open.micro_usd;
+            step.models.clone_from(&open.models);
+            match choice {
+                Some(ResumeChoice::Skip) => step.state = StepState::Skipped,
+                Some(ResumeChoice::Stronger) => step.escalates = !open.models.is_empty(),
+                Some(ResumeChoice::Again) | None => (),
+            }
+        }
+        self.steps = steps;
+        self.changed_ms = now_ms;
+        self.state = self.state_by_steps();
+        Ok(self)
+    }
+
+    /// Takes over the steps that are done or left out. Others may stand before them that ran beside them.
+    fn keep_finished_steps(&self, steps: &mut [StepRecord]) -> Result<(), ResumeError> {
+        for (at, done) in self.steps.iter().enumerate().filter(|(_, step)| step.is_over()) {
             match steps.get_mut(at) {
                 Some(step) if step.digest == done.digest => step.clone_from(done),
                 _ => {
@@ -286,45 +332,32 @@ impl RunRecord {
                 }
             }
         }
-        let open = self.steps.get(next).filter(|step| step.state != StepState::Waiting);
-        match (open, choice) {
-            (None, _) | (Some(_), Some(ResumeChoice::Again)) => (),
-            (Some(open), Some(ResumeChoice::Stronger)) if open.models.is_empty() => {
-                let (number, title) = (next + 1, open.title.clone());
-                return Err(ResumeError::NoModel { number, title });
+        Ok(())
+    }
+
+    /// Checks that a choice says what happens to the steps that have begun.
+    fn check_choice(
+        &self,
+        begun: &[(usize, &StepRecord)],
+        choice: Option<ResumeChoice>,
+    ) -> Result<(), ResumeError> {
+        let Some((at, open)) = begun.first() else { return Ok(()) };
+        let (number, title, state) = (at + 1, open.title.clone(), open.state);
+        match choice {
+            None => {
+                let count = self.steps.len();
+                Err(ResumeError::Undecided { number, count, title, state })
             }
-            (Some(_), Some(ResumeChoice::Stronger)) => {
-                if let Some(step) = steps.get_mut(next) {
-                    step.escalates = true;
-                }
+            Some(ResumeChoice::Stronger)
+                if begun.iter().all(|(_, step)| step.models.is_empty()) =>
+            {
+                Err(ResumeError::NoModel { number, title })
             }
-            (Some(open), None) => {
-                let (title, state) = (open.title.clone(), open.state);
-                let (number, count) = (next + 1, self.steps.len());
-                return Err(ResumeError::Undecided { number, count, title, state });
+            Some(ResumeChoice::Skip) if open.kind == StepKind::Question => {
+                Err(ResumeError::Unanswered { number, title })
             }
-            (Some(open), Some(ResumeChoice::Skip)) if open.kind == StepKind::Question => {
-                let (number, title) = (next + 1, open.title.clone());
-                return Err(ResumeError::Unanswered { number, title });
-            }
-            (Some(_), Some(ResumeChoice::Skip)) => {
-                if let Some(step) = steps.get_mut(next) {
-                    step.state = StepState::Skipped;
-                }
-            }
+            Some(ResumeChoice::Again | ResumeChoice::Stronger | ResumeChoice::Skip) => Ok(()),
         }
-        if let (Some(open), Some(step)) = (open, steps.get_mut(next)) {
-            // What the first attempt cost was spent.
-            step.micro_usd = open.micro_usd;
-            step.models.clone_from(&open.models);
-        }
-        self.steps = steps;
-        self.changed_ms = now_ms;
-        self.state = RunState::Running;
-        if self.next_step().is_none() {
-            self.state = RunState::Done;
-        }
-        Ok(self)
     }
 
     /// Returns what all steps cost, in millionths of a dollar.
@@ -333,18 +366,27 @@ impl RunRecord {
         self.steps.iter().map(|step| step.micro_usd).fold(0, u64::saturating_add)
     }
 
+    /// Returns how long the steps took together, in milliseconds. Those that ran side by side have the same begin.
+    #[must_use]
+    pub fn took_ms(&self) -> i64 {
+        let beside =
+            |one: &StepRecord, next: &StepRecord| one.began_ms > 0 && one.began_ms == next.began_ms;
+        let groups = self.steps.chunk_by(beside);
+        groups.filter_map(|steps| steps.iter().map(|step| step.took_ms).max()).sum()
+    }
+
     /// Returns how many steps are done or left out.
     #[must_use]
     pub fn finished_steps(&self) -> usize {
-        let states = self.steps.iter().map(|step| step.state);
-        states.filter(|state| matches!(state, StepState::Done | StepState::Skipped)).count()
+        self.steps.iter().filter(|step| step.is_over()).count()
     }
 
-    /// Returns the first step that is neither done nor left out, with its number from 1.
+    /// Returns the first step that failed, or else the first that is neither done nor left out, with its number from 1.
     #[must_use]
     pub fn open_step(&self) -> Option<(usize, &StepRecord)> {
         let mut steps = (1..).zip(&self.steps);
-        steps.find(|(_, step)| !matches!(step.state, StepState::Done | StepState::Skipped))
+        let failed = steps.clone().find(|(_, step)| step.state == StepState::Failed);
+        failed.or_else(|| steps.find(|(_, step)| !step.is_over()))
     }
 }
 
@@ -394,7 +436,8 @@ mod tests {
     fn ended(state: StepState) -> StepResult {
         let (why, message) = ("w".to_owned(), Some("said".to_owned()));
         let models = vec![ModelRef { provider: "p".into(), model: "weak".into() }];
-        StepResult { state, why, micro_usd: 5, answer: None, message, models }
+        let took_ms = None;
+        StepResult { state, why, micro_usd: 5, answer: None, message, models, took_ms }
     }
 
     fn begun() -> RunRecord {
@@ -457,6 +500,27 @@ mod tests {
         // Saved before models were recorded.
         let old = serde_json::to_string(&begun()).unwrap();
         assert!(!old.contains("models") && serde_json::from_str::<RunRecord>(&old).is_ok());
+    }
+
+    #[test]
+    fn steps_side_by_side_end_in_any_order_and_only_open_ones_run_again() {
+        let plan = plan("## A {parallel}\na\n## B {parallel}\nb\n## C {parallel}\nc\n## D\nd");
+        let mut run = RunRecord::new("r1".to_owned(), &plan, "s".to_owned(), 100);
+        (0..3).for_each(|at| run.begin_step(at, 100));
+        run.end_step(2, StepResult { took_ms: Some(7), ..ended(StepState::Done) }, 110);
+        assert_eq!((run.state, run.steps[2].took_ms), (RunState::Running, 7));
+        run.end_step(1, ended(StepState::Failed), 120);
+        // Killed now, the first one has no end.
+        let refused = run.clone().resume(&plan, None, 200).unwrap_err();
+        assert!(refused.to_string().contains("step 1 of 4 (`A`) has begun"), "{refused}");
+        let skipped = run.clone().resume(&plan, Some(ResumeChoice::Skip), 200).unwrap();
+        assert_eq!((skipped.next_step(), skipped.finished_steps()), (Some(3), 3));
+        run.stop(0, 130);
+        assert_eq!((run.state, run.open_step().unwrap().0), (RunState::Failed, 2));
+        let again = run.resume(&plan, Some(ResumeChoice::Again), 200).unwrap();
+        let open: Vec<bool> = again.steps.iter().map(StepRecord::is_over).collect();
+        assert_eq!(open, [false, false, true, false]);
+        assert_eq!((again.next_step(), again.micro_usd()), (Some(0), 10));
     }
 
     #[test]

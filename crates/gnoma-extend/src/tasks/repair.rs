@@ -1,13 +1,13 @@
 //! Proposes a change of a task whose runs fail at the same step: what the person did instead, or the parts of the step as
-//! steps of their own. No model is asked.
+//! steps of their own, as it had them in a run that went well or as its text has them. No model is asked.
 
 use gnoma_core::shell_line::split_shell_lines;
 
 use super::{
     definition::parse_task,
     repetition::{PastCall, PastTurn},
-    session::{Parameter, command_with_names, step_title},
-    steps::{StepAction, TaskStep},
+    session::{Parameter, command_with_names, step_text, step_title, title_without_values},
+    steps::{StepAction, StepOptions, TaskStep},
     substitute::NamedValue,
 };
 
@@ -20,38 +20,102 @@ const DEPENDENT_WORDS: [&str; 31] = [
     "do", "eval", "exec", "exit", "umask", "ulimit", "declare", "readonly",
 ];
 
+/// A part of the work of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepPart {
+    /// A message to the model.
+    Prompt(String),
+    /// A command for the shell.
+    Command(String),
+}
+
 /// Returns the commands by which the person, or a model for them, went on in the turns behind a step that failed. They
 /// are those of the first such turn that has any; calls of turns that did not end well do not count.
 #[must_use]
 pub fn commands_run_instead(
     turns: &[PastTurn],
     is_of_step: impl Fn(&PastTurn) -> bool,
-) -> Vec<String> {
+) -> Vec<StepPart> {
     let Some(failed) = turns.iter().rposition(&is_of_step) else { return Vec::new() };
     let after = turns.iter().skip(failed + 1);
-    let commands = |turn: &PastTurn| -> Vec<String> {
-        let (typed, _) = split_shell_lines(&turn.message);
-        if !typed.is_empty() {
-            return typed.into_iter().map(str::to_owned).collect();
-        }
-        let called = turn.calls.iter().filter(|_| turn.ended_well);
-        let commands = called.filter_map(|call| match call {
-            PastCall::Command(command) => Some(command.clone()),
-            PastCall::Edit(_) | PastCall::Write(_) => None,
-        });
-        commands.collect()
-    };
-    after.map(commands).find(|it| !it.is_empty()).unwrap_or_default()
+    after.map(commands_of).find(|it| !it.is_empty()).unwrap_or_default()
 }
 
-/// Returns the text of a task file with other steps in the place of the one with this title: these commands, or if there
+/// Returns the parts that a prompt had in a run that went well: what its turn changed and ran, and what the person said
+/// and ran behind it before the next step began. Turns that did not end well do not count. Empty if there are no commands.
+/// `prompt`: the text of the step in its file.
+#[must_use]
+pub fn parts_that_went_well(
+    turns: &[PastTurn],
+    prompt: &str,
+    is_of_step: impl Fn(&PastTurn) -> bool,
+    is_of_run: impl Fn(&PastTurn) -> bool,
+) -> Vec<StepPart> {
+    let went_well = |turn: &PastTurn| turn.ended_well && is_of_step(turn);
+    let Some(at) = turns.iter().rposition(went_well) else { return Vec::new() };
+    let behind = turns.iter().skip(at + 1).take_while(|turn| !is_of_run(turn));
+    let mut parts = Vec::new();
+    for (place, turn) in turns.iter().skip(at).take(1).chain(behind).enumerate() {
+        let commands = commands_of(turn);
+        let (_, said) = split_shell_lines(&turn.message);
+        let said = if place == 0 { prompt } else { said }.trim();
+        let changed: Vec<&str> = turn.calls.iter().filter_map(changed_file).collect();
+        // The words of a turn that only ran commands are done by the commands.
+        let has_work = commands.is_empty() || !changed.is_empty();
+        let is_prompt = !said.is_empty() && (place == 0 || !said.starts_with('/'));
+        if turn.ended_well && has_work && is_prompt {
+            parts.push(StepPart::Prompt(restrict_to_files(said, &changed)));
+        }
+        parts.extend(commands);
+    }
+    let has_commands = parts.iter().any(|part| matches!(part, StepPart::Command(_)));
+    if has_commands { parts } else { Vec::new() }
+}
+
+/// The commands that the person typed in a turn, or else those that a model ran in it, if it ended well.
+fn commands_of(turn: &PastTurn) -> Vec<StepPart> {
+    let (typed, _) = split_shell_lines(&turn.message);
+    if !typed.is_empty() {
+        return typed.into_iter().map(|line| StepPart::Command(line.to_owned())).collect();
+    }
+    let called = turn.calls.iter().filter(|_| turn.ended_well);
+    let commands = called.filter_map(|call| match call {
+        PastCall::Command(command) => Some(StepPart::Command(command.clone())),
+        PastCall::Edit(_) | PastCall::Write(_) => None,
+    });
+    commands.collect()
+}
+
+fn changed_file(call: &PastCall) -> Option<&str> {
+    match call {
+        PastCall::Edit(path) | PastCall::Write(path) => Some(path),
+        PastCall::Command(_) => None,
+    }
+}
+
+/// A message that leaves to other steps all but the change of these files.
+fn restrict_to_files(said: &str, changed: &[&str]) -> String {
+    if changed.is_empty() {
+        return said.to_owned();
+    }
+    let files: Vec<String> = changed.iter().map(|path| format!("`{path}`")).collect();
+    format!("{said}\n\nDo only this part now: change {}.", files.join(", "))
+}
+
+/// Returns whether the text of a step has parts that can be steps of their own: lines of a script, or items of a list.
+#[must_use]
+pub fn has_parts(step: &TaskStep) -> bool {
+    !own_parts(step).is_empty()
+}
+
+/// Returns the text of a task file with other steps in the place of the one with this title: these parts, or if there
 /// are none, the lines of its command or the items of its list. `None` if the step has no parts, or another file has it.
 #[must_use]
 pub fn propose_repair(
     name: &str,
     text: &str,
     title: &str,
-    instead: &[String],
+    parts: &[StepPart],
     values: &[NamedValue],
 ) -> Option<String> {
     let task = parse_task(name, text).ok()?;
@@ -64,15 +128,18 @@ pub fn propose_repair(
         value: value.clone(),
     };
     let parameters: Vec<Parameter> = values.iter().map(parameter).collect();
-    let commands = instead.iter().filter(|line| !line.contains("```"));
-    let commands: Vec<String> =
-        commands.map(|line| command_with_names(line, &parameters)).collect();
-    let parts: Vec<String> = match &step.action {
-        _ if !commands.is_empty() => commands.iter().map(|it| command_step(it, None)).collect(),
-        StepAction::Command(command) => command_parts(command, step),
-        StepAction::Prompt(prompt) => prompt_parts(prompt, step),
-        StepAction::Question { .. } | StepAction::Task { .. } => Vec::new(),
-    };
+    let given = parts.iter().filter_map(|part| match part {
+        StepPart::Command(line) if line.contains("```") => None,
+        StepPart::Command(line) => Some(command_step(&command_with_names(line, &parameters), None)),
+        StepPart::Prompt(said) => {
+            let title = title_without_values(said, &parameters);
+            Some(prompt_step(&title, &step_text(said, &parameters), &step.options))
+        }
+    });
+    let mut parts: Vec<String> = given.collect();
+    if parts.is_empty() {
+        parts = own_parts(step);
+    }
     if parts.is_empty() || parts.len() > MAX_PARTS {
         return None;
     }
@@ -92,8 +159,27 @@ fn command_step(command: &str, timeout_s: Option<u64>) -> String {
     format!("## {}{option}\n\n```sh\n{command}\n```\n", step_title(command))
 }
 
+/// A step with a prompt, in the form of a file.
+fn prompt_step(title: &str, body: &str, options: &StepOptions) -> String {
+    let model = options.model.as_ref().map(|model| format!("model={model}"));
+    let role = options.role.as_ref().map(|role| format!("role={role}"));
+    let written: Vec<String> = model.into_iter().chain(role).collect();
+    let written =
+        if written.is_empty() { String::new() } else { format!(" {{{}}}", written.join(" ")) };
+    format!("## {title}{written}\n\n{}\n", body.trim())
+}
+
+/// The parts that the text of a step has, as steps.
+fn own_parts(step: &TaskStep) -> Vec<String> {
+    match &step.action {
+        StepAction::Command(command) => command_parts(command, step.options.timeout_s),
+        StepAction::Prompt(prompt) => prompt_parts(prompt, &step.options),
+        StepAction::Question { .. } | StepAction::Task { .. } => Vec::new(),
+    }
+}
+
 /// The lines of a script as steps, if each of them stands alone.
-fn command_parts(command: &str, step: &TaskStep) -> Vec<String> {
+fn command_parts(command: &str, timeout_s: Option<u64>) -> Vec<String> {
     let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let lines: Vec<&str> = command.lines().filter(is_code).collect();
     let stands_alone = |line: &&str| {
@@ -112,11 +198,11 @@ fn command_parts(command: &str, step: &TaskStep) -> Vec<String> {
     if lines.len() < 2 || !lines.iter().all(stands_alone) {
         return Vec::new();
     }
-    lines.iter().map(|line| command_step(line, step.timeout_s)).collect()
+    lines.iter().map(|line| command_step(line, timeout_s)).collect()
 }
 
 /// The items of the list of a prompt as steps, each with the text around the list.
-fn prompt_parts(prompt: &str, step: &TaskStep) -> Vec<String> {
+fn prompt_parts(prompt: &str, options: &StepOptions) -> Vec<String> {
     let (mut around, mut items) = (Vec::new(), Vec::<String>::new());
     for line in prompt.lines() {
         match (list_item(line), items.last_mut()) {
@@ -131,11 +217,9 @@ fn prompt_parts(prompt: &str, step: &TaskStep) -> Vec<String> {
     if items.len() < 2 || prompt.contains("```") {
         return Vec::new();
     }
-    let option = step.model.as_ref().map_or_else(String::new, |it| format!(" {{model={it}}}"));
     let around = around.join("\n");
     let part = |item: &String| {
-        let body = format!("{}\n\n{item}", around.trim());
-        format!("## {}{option}\n\n{}\n", step_title(item), body.trim())
+        prompt_step(&step_title(item), &format!("{}\n\n{item}", around.trim()), options)
     };
     items.iter().map(part).collect()
 }
@@ -168,7 +252,7 @@ mod tests {
     fn lines_and_items_become_steps() {
         let split = propose_repair("t", TASK, "B", &[], &[]).unwrap();
         assert_eq!(titles(&split), ["A", "make", "git tag \"$v\"", "C"]);
-        assert_eq!(parse_task("t", &split).unwrap().steps[2].timeout_s, Some(90));
+        assert_eq!(parse_task("t", &split).unwrap().steps[2].options.timeout_s, Some(90));
         assert!(split.starts_with("---\narguments:") && split.ends_with("- check it\n"), "{split}");
         let split = propose_repair("t", TASK, "C", &[], &[]).unwrap();
         assert_eq!(titles(&split), ["A", "B", "write it", "check it"]);
@@ -211,7 +295,8 @@ mod tests {
             let turns =
                 [turn("earlier", &["ls"]), turn("step", &["make"]), turn("why?", &[]), after];
             let instead = commands_run_instead(&turns, |turn| turn.message == "step");
-            assert_eq!(instead, commands);
+            let wanted = commands.iter().map(|it| StepPart::Command((*it).to_owned()));
+            assert_eq!(instead, wanted.collect::<Vec<_>>());
             let values = [("v".to_owned(), "v2".to_owned())];
             let repaired = propose_repair("t", TASK, "B", &instead, &values).unwrap();
             assert_eq!(titles(&repaired).len(), 2 + commands.len());
@@ -219,5 +304,43 @@ mod tests {
         }
         let other = commands_run_instead(&[turn("x", &["ls"])], |turn| turn.message == "step");
         assert!(other.is_empty());
+    }
+
+    #[test]
+    fn prompt_is_split_into_what_ran_when_it_went_well() {
+        let turn = |message: &str, calls: Vec<PastCall>, ended_well: bool| PastTurn {
+            message: message.to_owned(),
+            calls,
+            ended_well,
+            ..PastTurn::default()
+        };
+        let command = |line: &str| PastCall::Command(line.to_owned());
+        let turns = [
+            turn(
+                "Release v2.",
+                vec![PastCall::Edit("CHANGELOG.md".to_owned()), command("git tag v2")],
+                true,
+            ),
+            turn("and push it", vec![command("git push origin v2")], true),
+            turn("again?", vec![command("rm x")], false),
+            turn("the next step", vec![command("make docs")], true),
+        ];
+        let task = "---\narguments:\n  v: version\n---\n## Release {role=editor}\nRelease $v.\n\n\
+            ## Next\nthe next step\n";
+        let parts = parts_that_went_well(
+            &turns,
+            "Release $v.",
+            |turn| turn.message.starts_with("Release"),
+            |turn| turn.message == "the next step",
+        );
+        let values = [("v".to_owned(), "v2".to_owned())];
+        let repaired = propose_repair("t", task, "Release", &parts, &values).unwrap();
+        let steps = parse_task("t", &repaired).unwrap().steps;
+        let titles: Vec<&str> = steps.iter().map(|step| step.title.as_str()).collect();
+        assert_eq!(titles, ["Release $v.", "git tag \"$v\"", "git push origin \"$v\"", "Next"]);
+        assert_eq!(steps[0].options.role.as_deref(), Some("editor"));
+        assert!(repaired.contains("Do only this part now: change `CHANGELOG.md`."), "{repaired}");
+        let talk = [turn("Release v2.", Vec::new(), true)];
+        assert!(parts_that_went_well(&talk, "Release $v.", |_| true, |_| false).is_empty());
     }
 }

@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 #[must_use]
 pub fn task_schema() -> Value {
     let texts = json!({ "type": ["string", "array"], "items": { "type": "string" } });
-    let kind = r#"^(version|path|branch|text|number|choice\s*\(.+\))?(\s*=.*)?$"#;
-    let argument = json!({ "type": ["string", "null"], "pattern": kind });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Fields of a gnoma task",
@@ -18,19 +16,7 @@ pub fn task_schema() -> Value {
                 "description": "The name of the file without `.md`."
             },
             "description": { "type": "string", "description": "What the task does, in a line." },
-            "arguments": {
-                "description": "Arguments in order, each with its type and perhaps a default: `version`, \
-                    `text = origin`, `choice(patch, minor) = patch`. `$name` stands for the value.",
-                "anyOf": [
-                    {
-                        "type": "object",
-                        "propertyNames": { "pattern": "^[a-z][a-z0-9_]{0,31}$" },
-                        "additionalProperties": argument,
-                        "maxProperties": super::arguments::MAX_ARGUMENTS
-                    },
-                    texts
-                ]
-            },
+            "arguments": argument_schema(&texts),
             "permission": {
                 "description": "The permission mode of runs; a stricter one of the session holds.",
                 "enum": ["plan", "default", "auto", "accept_edits", "deny", "bypass"]
@@ -51,6 +37,25 @@ pub fn task_schema() -> Value {
             }
         },
         "additionalProperties": false
+    })
+}
+
+/// The schema of the arguments: with their types, or as names alone (`texts`).
+fn argument_schema(texts: &Value) -> Value {
+    let kind = r#"^(version|path|branch|text|number|choice\s*\(.+\))?(\s*=.*)?$"#;
+    let argument = json!({ "type": ["string", "null"], "pattern": kind });
+    json!({
+        "description": "Arguments in order, each with its type and perhaps a default: `version`, \
+            `text = origin`, `choice(patch, minor) = patch`. `$name` stands for the value.",
+        "anyOf": [
+            {
+                "type": "object",
+                "propertyNames": { "pattern": "^[a-z][a-z0-9_]{0,31}$" },
+                "additionalProperties": argument,
+                "maxProperties": super::arguments::MAX_ARGUMENTS
+            },
+            texts
+        ]
     })
 }
 

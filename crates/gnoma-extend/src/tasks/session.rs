@@ -3,7 +3,11 @@
 
 use gnoma_core::shell_line::split_shell_lines;
 
-use super::{definition::parse_task, fault::TaskFault};
+use super::{
+    definition::parse_task,
+    fault::TaskFault,
+    steps::{LEAD, has_only_blocks},
+};
 
 /// Most messages that become steps; later ones are left out.
 const MAX_STEPS: usize = 20;
@@ -58,8 +62,10 @@ pub fn draft_from_messages(
     if !parameters.is_empty() {
         text.push_str("arguments:\n");
     }
-    for Parameter { name, kind, value } in &parameters {
-        // A version is another one each time.
+    // A version is another one each time, and what must be given comes first.
+    let (versions, others): (Vec<&Parameter>, Vec<&Parameter>) =
+        parameters.iter().partition(|parameter| parameter.kind == "version");
+    for Parameter { name, kind, value } in versions.into_iter().chain(others) {
         let default = if *kind == "version" { String::new() } else { format!(" = {value}") };
         text.push_str(&format!("  {name}: {kind}{default}\n"));
     }
@@ -163,7 +169,7 @@ fn kind_of(word: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// A message as the text of a step: its values are names, and nothing in it begins another step.
-fn step_text(message: &str, parameters: &[Parameter]) -> String {
+pub(super) fn step_text(message: &str, parameters: &[Parameter]) -> String {
     let mut text = String::new();
     let mut is_open = false;
     for line in message.trim_start_matches("? ").lines() {
@@ -177,7 +183,12 @@ fn step_text(message: &str, parameters: &[Parameter]) -> String {
     if is_open {
         text.push_str("```\n");
     }
-    text.trim_end().to_owned()
+    let text = text.trim_end();
+    // What somebody has said to a model is no command and no question.
+    if text.starts_with('?') || has_only_blocks(text) {
+        return format!("{LEAD}\n\n{text}");
+    }
+    text.to_owned()
 }
 
 /// A line with names in the places of values that are whole words.
@@ -204,7 +215,7 @@ pub(super) fn step_title(message: &str) -> String {
 }
 
 /// A title with the names of arguments in capitals in the places of values, which are others in each run.
-fn title_without_values(text: &str, parameters: &[Parameter]) -> String {
+pub(super) fn title_without_values(text: &str, parameters: &[Parameter]) -> String {
     let named = parameters.iter().fold(with_names(text, parameters), |text, parameter| {
         text.replace(&format!("${{{}}}", parameter.name), &parameter.name.to_uppercase())
     });
@@ -254,6 +265,22 @@ mod tests {
         let push = StepAction::Prompt("Push ${version}.".to_owned());
         assert_eq!(actions, [command.clone(), push, command]);
         assert!(!draft.text.contains("fatal"), "{}", draft.text);
+    }
+
+    #[test]
+    fn values_that_must_be_given_come_first() {
+        let messages = ["Write docs/CHANGELOG.md for v1.2.0".to_owned()];
+        let draft = draft_from_messages("t", "s1", &messages).unwrap();
+        assert_eq!(parse_task("t", &draft.text).unwrap().usage(), "t VERSION [FILE]");
+    }
+
+    #[test]
+    fn what_was_said_to_a_model_stays_a_prompt() {
+        let messages = ["?? what is this", "```sh\nrm -rf x\n```"].map(str::to_owned);
+        let draft = draft_from_messages("t", "s1", &messages).unwrap();
+        let task = parse_task("t", &draft.text).unwrap();
+        let is_prompt = task.steps.iter().all(|step| matches!(step.action, StepAction::Prompt(_)));
+        assert!(is_prompt && task.steps.len() == 2, "{}", draft.text);
     }
 
     #[test]

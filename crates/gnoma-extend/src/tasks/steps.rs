@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fault::{TaskError, TaskFault};
+use super::fault::{ROLES, TaskError, TaskFault};
 
 /// Most steps of a file.
 const MAX_STEPS: usize = 50;
@@ -14,6 +14,8 @@ const SHELLS: [&str; 3] = ["sh", "bash", "shell"];
 pub(super) const STEP_TIMEOUT_S: u64 = 60 * 60;
 /// The longest time limit of a command, in seconds. The shell tool allows no longer one.
 const MAX_TIMEOUT_S: u64 = 60 * 60;
+/// Stands before a prompt that would otherwise be a command or a question.
+pub(super) const LEAD: &str = "Follow this:";
 /// Begins the line of a step that runs another task.
 const TASK: &str = "/task";
 
@@ -24,12 +26,23 @@ pub struct TaskStep {
     pub title: String,
     /// The line of its heading, counted from 1.
     pub line: usize,
-    /// The model that it wants.
-    pub model: Option<String>,
-    /// The time limit of its command in seconds, from 1, if it names one.
-    pub timeout_s: Option<u64>,
+    /// The options behind the heading.
+    pub options: StepOptions,
     /// The work of the step.
     pub action: StepAction,
+}
+
+/// The options behind the heading of a step: `{model=opus}`, `{timeout=90s parallel}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepOptions {
+    /// The model that the step wants.
+    pub model: Option<String>,
+    /// The role whose model it wants, such as `small`.
+    pub role: Option<String>,
+    /// The time limit of its command in seconds, from 1, if it names one.
+    pub timeout_s: Option<u64>,
+    /// The step runs side by side with its neighbours that are marked so.
+    pub is_parallel: bool,
 }
 
 /// The work of a step.
@@ -105,21 +118,14 @@ pub(super) fn split_steps(
             let error = TaskError::TooMany { what: "steps in one file", limit: MAX_STEPS };
             return Err(TaskFault { line, error });
         }
-        let at = |error| TaskFault { line, error };
-        let options = heading_parts(heading.unwrap_or_default()).map_err(at)?;
-        let Heading { title, model, timeout_s } = options;
-        let text = lines.join("\n");
-        let action = parse_action(text.trim(), &title).map_err(at)?;
-        if timeout_s.is_some() && !matches!(action, StepAction::Command(_)) {
-            return Err(at(TaskError::TimeLimitOfOther));
-        }
-        steps.push(TaskStep { title, line, model, timeout_s, action });
+        let step = parse_step(heading.unwrap_or_default(), line, &lines.join("\n"));
+        steps.push(step.map_err(|error| TaskFault { line, error })?);
     }
     if steps.is_empty() && !intro.is_empty() {
         let fault = |error| TaskFault { line: first, error };
         let action = parse_action(&intro, title).map_err(fault)?;
         let title = title.to_owned();
-        let step = TaskStep { title, line: first, model: None, timeout_s: None, action };
+        let step = TaskStep { title, line: first, options: StepOptions::default(), action };
         return Ok((String::new(), vec![step]));
     }
     if steps.is_empty() {
@@ -141,7 +147,8 @@ fn split_sections(body: &str, first: usize) -> Result<Vec<Section<'_>>, TaskFaul
             }
             _ => (),
         }
-        match text.strip_prefix("## ").filter(|_| open.is_none()) {
+        let heading = text.strip_prefix("##").filter(|rest| rest.starts_with([' ', '\t']));
+        match heading.filter(|_| open.is_none()) {
             Some(heading) => {
                 all.push(Section { heading: Some(heading), line, lines: Vec::new() });
             }
@@ -169,13 +176,6 @@ fn code_fence(line: &str) -> Option<&str> {
     line.get(..length).filter(|_| length >= 3)
 }
 
-/// A heading with its options.
-struct Heading {
-    title: String,
-    model: Option<String>,
-    timeout_s: Option<u64>,
-}
-
 /// Parses a time limit such as `90s`, `20m` or `1h`. Returns seconds.
 pub(super) fn parse_timeout(written: &str) -> Result<u64, TaskError> {
     let wrong = || TaskError::TimeLimit { written: written.to_owned() };
@@ -192,16 +192,35 @@ pub(super) fn parse_timeout(written: &str) -> Result<u64, TaskError> {
     if (1..=MAX_TIMEOUT_S).contains(&seconds) { Ok(seconds) } else { Err(wrong()) }
 }
 
+/// Parses a step of its heading and the text below it.
+fn parse_step(heading: &str, line: usize, text: &str) -> Result<TaskStep, TaskError> {
+    let (title, options) = split_heading(heading)?;
+    let action = parse_action(text.trim(), &title)?;
+    let is_command = matches!(action, StepAction::Command(_));
+    if options.timeout_s.is_some() && !is_command {
+        return Err(TaskError::TimeLimitOfOther);
+    }
+    if options.is_parallel && !is_command && !matches!(action, StepAction::Prompt(_)) {
+        return Err(TaskError::ParallelOther);
+    }
+    Ok(TaskStep { title, line, options, action })
+}
+
 /// Splits a heading into its title and its options.
-fn heading_parts(heading: &str) -> Result<Heading, TaskError> {
+fn split_heading(heading: &str) -> Result<(String, StepOptions), TaskError> {
     let heading = heading.trim().trim_end_matches('#').trim_end();
     let options = heading.strip_suffix('}').and_then(|heading| heading.rsplit_once('{'));
-    let (title, options) = options.unwrap_or((heading, ""));
-    let (mut model, mut timeout_s) = (None, None);
-    for option in options.split_whitespace() {
+    let (title, written) = options.unwrap_or((heading, ""));
+    let mut options = StepOptions::default();
+    for option in written.split_whitespace() {
         match option.split_once('=') {
-            Some(("model", name)) if !name.is_empty() => model = Some(name.to_owned()),
-            Some(("timeout", limit)) => timeout_s = Some(parse_timeout(limit)?),
+            Some(("model", name)) if !name.is_empty() => options.model = Some(name.to_owned()),
+            Some(("role", role)) if ROLES.contains(&role) => options.role = Some(role.to_owned()),
+            Some(("role", role)) => {
+                return Err(TaskError::UnknownRole { written: role.to_owned() });
+            }
+            Some(("timeout", limit)) => options.timeout_s = Some(parse_timeout(limit)?),
+            None if option == "parallel" => options.is_parallel = true,
             _ => return Err(TaskError::UnknownOption { option: option.to_owned() }),
         }
     }
@@ -209,7 +228,7 @@ fn heading_parts(heading: &str) -> Result<Heading, TaskError> {
     if title.is_empty() {
         return Err(TaskError::UntitledStep);
     }
-    Ok(Heading { title, model, timeout_s })
+    Ok((title, options))
 }
 
 fn parse_action(text: &str, title: &str) -> Result<StepAction, TaskError> {
@@ -233,10 +252,31 @@ fn parse_action(text: &str, title: &str) -> Result<StepAction, TaskError> {
         let (name, arguments) = (name.to_owned(), arguments.trim().to_owned());
         return Ok(StepAction::Task { name, arguments });
     }
-    match text.strip_prefix("? ") {
-        Some(question) => self::parse_question(question),
+    match text.strip_prefix('?') {
+        Some(question) if question.starts_with(char::is_whitespace) => parse_question(question),
+        // A model would be asked in the place of the person.
+        Some(_) => Err(TaskError::QuestionForm),
+        None if has_only_blocks(text) => {
+            let written = text.lines().next().unwrap_or_default().trim().to_owned();
+            Err(TaskError::BlockForm { written })
+        }
         None => Ok(StepAction::Prompt(text.to_owned())),
     }
+}
+
+/// Returns whether a text is nothing but code blocks.
+pub(super) fn has_only_blocks(text: &str) -> bool {
+    let mut open = None;
+    text.lines().all(|line| {
+        let fence = code_fence(line);
+        match (open, fence) {
+            (None, Some(mark)) => open = Some(mark),
+            (Some(mark), Some(end)) if end.starts_with(mark) && line.trim() == end => open = None,
+            (None, None) => return line.trim().is_empty(),
+            (Some(_), _) => (),
+        }
+        true
+    })
 }
 
 /// The command of a text that is one code block of a shell and nothing else.
@@ -287,7 +327,7 @@ mod tests {
         assert_eq!(intro, "# Release\nFor people.");
         let titles: Vec<_> = steps.iter().map(|step| (&*step.title, step.line)).collect();
         assert_eq!(titles, [("Write", 4), ("Test", 10), ("Push", 16), ("Sure?", 18)]);
-        assert_eq!(steps[0].model.as_deref(), Some("opus"));
+        assert_eq!(steps[0].options.model.as_deref(), Some("opus"));
         assert!(matches!(&steps[0].action, StepAction::Prompt(text) if text.ends_with("```")));
         assert_eq!(steps[1].action, StepAction::Command("cargo test\n## no heading".to_owned()));
         let (name, arguments) = ("push".to_owned(), "$version".to_owned());
@@ -300,10 +340,31 @@ mod tests {
     }
 
     #[test]
+    fn blank_behind_the_signs_of_a_heading_may_be_a_tab() {
+        let (_, steps) = split("##\tA\nx\n```json\n{}\n```\n##\t B\n?\tSure?\n").unwrap();
+        let titles: Vec<_> = steps.iter().map(|step| &*step.title).collect();
+        assert_eq!(titles, ["A", "B"]);
+        assert!(matches!(steps[1].action, StepAction::Question { .. }));
+    }
+
+    #[test]
     fn file_without_headings_is_one_step() {
         let (intro, steps) = split("Do the thing.\n\nWell.\n").unwrap();
         assert_eq!((intro.as_str(), steps.len(), &*steps[0].title), ("", 1, "all"));
         assert_eq!(steps[0].action, StepAction::Prompt("Do the thing.\n\nWell.".to_owned()));
+    }
+
+    #[test]
+    fn options_stand_behind_the_heading() {
+        let (_, steps) =
+            split("## A {role=small parallel}\nx\n## B {parallel timeout=2m}\n```sh\nls\n```\n")
+                .unwrap();
+        let role = Some("small".to_owned());
+        let wanted = [
+            StepOptions { role, is_parallel: true, ..StepOptions::default() },
+            StepOptions { timeout_s: Some(120), is_parallel: true, ..StepOptions::default() },
+        ];
+        assert_eq!(steps.into_iter().map(|step| step.options).collect::<Vec<_>>(), wanted);
     }
 
     #[test]
@@ -318,12 +379,20 @@ mod tests {
             ("## A {timeout=0s}\n```sh\nls\n```", "1: `0s` is not a time limit"),
             ("## A {timeout=2h}\n```sh\nls\n```", "1: `2h` is not a time limit"),
             ("## A {timeout=5m}\ny", "1: only a command has a time limit"),
+            ("## A {role=boss}\ny", "1: `boss` is no role of a model; the roles are small"),
+            ("## A {parallel}\n/task b", "1: only prompts and commands run side by side"),
+            ("## A {parallel=2}\ny", "1: unknown option `parallel=2`"),
             ("## A\n```sh\n\n```", "1: the step `A` has no text"),
             ("## A\nx\n```sh\nls\n", "3: the code block that begins here does not end"),
             ("## A\n/task\n", "1: write `/task NAME"),
             ("## A\n/task run\n", "1: write `/task NAME"),
             ("## A\n? ok?\n- yes\nmore", "1: a question is"),
             ("## A\n? - yes", "1: a question is"),
+            ("## A\n?Push it now?\n- yes", "1: a question is"),
+            ("## A\n```console\nls\n```", "1: a step that begins with ````console` and is only"),
+            ("## A\n```bash title=x\nls\n```", "1: a step that begins with ````bash title=x`"),
+            ("## A\n```\nls\n```", "1: a step that begins with `````"),
+            ("## A\n```sh\nls\n```\n\n```sh\npwd\n```", "1: a step that begins with ````sh`"),
         ] {
             let error = split(body).unwrap_err();
             assert!(error.starts_with(told), "{body:?}: {error}");

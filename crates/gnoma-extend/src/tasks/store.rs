@@ -103,6 +103,21 @@ impl RunStore {
         runs.filter(|run| task.is_none_or(|task| run.task == task)).collect()
     }
 
+    /// Returns the names of the tasks that have begun a run since this time, in milliseconds since 1970.
+    #[must_use]
+    pub fn tasks_since(&self, since_ms: i64) -> Vec<String> {
+        // Ids begin with the time of the run's begin.
+        let since = format!("{:013}", since_ms.max(0));
+        let ids = self.ids().into_iter().take_while(|id| *id >= since);
+        let mut names: Vec<String> = Vec::new();
+        for run in ids.take(MAX_RUNS).filter_map(|id| self.read(&id)) {
+            if !names.contains(&run.task) {
+                names.push(run.task);
+            }
+        }
+        names
+    }
+
     /// Reads the record of one run.
     ///
     /// # Errors

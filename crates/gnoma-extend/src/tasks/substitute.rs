@@ -1,5 +1,7 @@
 //! Puts values in the places of `$name` and `${name}`.
 
+use gnoma_core::suggest::is_slip_of;
+
 /// A value by its name.
 pub(super) type NamedValue = (String, String);
 
@@ -28,6 +30,29 @@ pub(super) fn fill_command(command: &str, values: &[NamedValue]) -> String {
     }
     filled + command
 }
+
+/// Returns a variable of a command that is one of these names with a slip in it and gets no value in the command; and the
+/// name that was meant.
+pub(super) fn misspelt_variable<'t>(command: &str, names: &[&'t str]) -> Option<(String, &'t str)> {
+    command.match_indices('$').find_map(|(at, _)| {
+        let (name, length) = name_at(command.get(at..)?);
+        let is_used_otherwise = || {
+            let mut places = command.match_indices(name);
+            places.any(|(at, _)| !command.get(..at).is_some_and(|it| it.ends_with(['$', '{'])))
+        };
+        // Those of the environment are in capitals.
+        let is_guessed =
+            length > 1 && name.len() >= MIN_GUESSED_BYTES && *name == *name.to_lowercase();
+        if !is_guessed || names.contains(&name) {
+            return None;
+        }
+        let meant = names.iter().find(|known| is_slip_of(name, known))?;
+        (!is_used_otherwise()).then(|| (name.to_owned(), *meant))
+    })
+}
+
+/// Shorter names are near to too much.
+const MIN_GUESSED_BYTES: usize = 4;
 
 /// Returns whether a text contains `$name` or `${name`.
 pub(super) fn mentions_variable(text: &str, name: &str) -> bool {
@@ -71,6 +96,20 @@ mod tests {
         assert_eq!(fill("$versions $HOME $ $1 ${other} $"), "$versions $HOME $ $1 ${other} $");
         // Values are not looked through again.
         assert_eq!(fill_text("$notes", &values()), "it's $(rm -rf /)\n`x` $version");
+    }
+
+    #[test]
+    fn variable_with_a_slip_is_found_unless_the_command_sets_it() {
+        let found = |command: &str| misspelt_variable(command, &["version", "v"]);
+        assert_eq!(found("rm -rf \"$verson/\""), Some(("verson".to_owned(), "version")));
+        assert_eq!(found("rm -rf \"${versions}/x\""), Some(("versions".to_owned(), "version")));
+        for fine in [
+            "git tag \"$version\" $w $HOME $VERSION ${verson:-x}",
+            "versions=3; echo $versions",
+            "for verson in a; do echo $verson; done",
+        ] {
+            assert_eq!(found(fine), None, "{fine}");
+        }
     }
 
     #[test]

@@ -31,7 +31,9 @@ use gnoma_secrets::Scanner;
 
 pub use guarded::{Connection, GuardedProvider};
 pub use notice::{Notice, RequestPart};
-pub use policy::{AllowEntry, AllowedHash, FirewallAction, Policy, ProviderFacts};
+pub use policy::{
+    AllowEntry, AllowedHash, AllowedHashError, FirewallAction, Policy, ProviderFacts,
+};
 
 use crate::vault::{RestoredText, Vault};
 use judge::{Judge, Secret};
@@ -98,6 +100,18 @@ pub struct BlockedRequest {
     pub sentence: String,
     /// The rules that forbid it, each once.
     pub rules: Vec<Arc<str>>,
+}
+
+/// A call with a placeholder that stands for no secret of the session; for the model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the arguments of `{tool}` contain `{placeholder}`, which does not stand for any secret of this session; copy placeholders exactly, or read the value's source again"
+)]
+pub struct UnknownPlaceholder {
+    /// The name of the tool that is called.
+    pub tool: String,
+    /// The placeholder as it was written.
+    pub placeholder: String,
 }
 
 /// A call with its secrets restored. Descriptions of it use the call as it was written.
@@ -273,19 +287,19 @@ impl Firewall {
     /// placeholders stay as they are; one that this or an earlier session could have issued would be a lost secret.
     ///
     /// # Errors
-    /// One sentence for the model if a placeholder is unknown: the call must not run.
-    pub fn restore_secrets(&self, kind: ToolKind, call: &ToolCall) -> Result<RestoredCall, String> {
+    /// A placeholder is unknown: the call must not run.
+    pub fn restore_secrets(
+        &self,
+        kind: ToolKind,
+        call: &ToolCall,
+    ) -> Result<RestoredCall, UnknownPlaceholder> {
         let RestoredText { text, used, unknown }: RestoredText<RawJson> =
             self.judge.vault.restore_json(&call.arguments);
         let goes_to_file = kind == ToolKind::WritesFiles;
         let is_lost = |written: &&String| !goes_to_file || !Vault::is_example(written);
         if let Some(placeholder) = unknown.iter().find(is_lost) {
-            return Err(format!(
-                "the arguments of `{}` contain `{placeholder}`, which does not stand for any \
-                 secret of this session; copy placeholders exactly, or read the value's source \
-                 again",
-                call.name
-            ));
+            let (tool, placeholder) = (call.name.clone(), placeholder.clone());
+            return Err(UnknownPlaceholder { tool, placeholder });
         }
         Ok(RestoredCall { call: ToolCall { arguments: text, ..call.clone() }, used })
     }

@@ -108,17 +108,28 @@ impl AllowEntry {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AllowedHash([u8; 32]);
 
+/// The fault of a text that is not the hash of an allowed secret. The text may be the secret itself: it is not
+/// repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AllowedHashError {
+    /// The text does not begin like a hash.
+    #[error("an allowed secret is given by its hash, not by its value; {HASH_USAGE}")]
+    NoHash,
+    /// The hash is too short or too long, or has other characters than hexadecimal digits.
+    #[error("the hash of an allowed secret is incomplete; {HASH_USAGE}")]
+    Incomplete,
+}
+
+/// The advice on how to write a hash.
+const HASH_USAGE: &str = "write `sha256:` and the 64 hexadecimal digits of the value's SHA-256";
+
 impl AllowedHash {
     /// Reads `sha256:` and 64 hexadecimal digits.
     ///
     /// # Errors
-    /// One sentence for a person when it is something else.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        const USAGE: &str = "write `sha256:` and the 64 hexadecimal digits of the value's SHA-256";
-        let digits = text.trim().strip_prefix("sha256:").ok_or_else(|| {
-            // The text may be the secret itself: it is not repeated.
-            format!("an allowed secret is given by its hash, not by its value; {USAGE}")
-        })?;
+    /// The text is something else.
+    pub fn parse(text: &str) -> Result<Self, AllowedHashError> {
+        let digits = text.trim().strip_prefix("sha256:").ok_or(AllowedHashError::NoHash)?;
         let mut digest = [0; 32];
         let pairs = digits.as_bytes().chunks_exact(2);
         let is_whole = digits.len() == 2 * digest.len() && digits.is_ascii();
@@ -127,13 +138,9 @@ impl AllowedHash {
             *byte = u8::from_str_radix(text, 16)
                 .ok()
                 .filter(|_| is_whole && !text.starts_with('+'))
-                .ok_or_else(|| format!("the hash of an allowed secret is incomplete; {USAGE}"))?;
+                .ok_or(AllowedHashError::Incomplete)?;
         }
-        if is_whole {
-            Ok(Self(digest))
-        } else {
-            Err(format!("the hash of an allowed secret is incomplete; {USAGE}"))
-        }
+        if is_whole { Ok(Self(digest)) } else { Err(AllowedHashError::Incomplete) }
     }
 
     /// The entry for a value, to be written into the settings.
@@ -212,7 +219,7 @@ mod tests {
         for wrong in
             ["example-value", "sha256:", "sha256:zz", &written[..70], &format!("{written}0")]
         {
-            assert!(!AllowedHash::parse(wrong).unwrap_err().contains("example-value"));
+            assert!(!AllowedHash::parse(wrong).unwrap_err().to_string().contains("example-value"));
         }
     }
 }

@@ -105,7 +105,12 @@ impl<'a> Judgement<'a> {
         let only_looks = machine::only_looks(&analysis, self.world);
         let parts = analysis.commands.iter().map(|command| self.judge_part(command, only_looks));
         let parts: Vec<_> = parts.collect();
-        let whole = parts.iter().map(|part| part.opinion.clone()).reduce(Opinion::merge_stricter);
+        // Of two equal opinions the first counts, and a value that is only set says least of a line.
+        let only_sets = |command: &Invocation| command.words.is_empty();
+        let (sets, runs): (Vec<_>, Vec<_>) =
+            analysis.commands.iter().zip(&parts).partition(|(command, _)| only_sets(command));
+        let opinions = runs.into_iter().chain(sets).map(|(_, part)| part.opinion.clone());
+        let whole = opinions.reduce(Opinion::merge_stricter);
         let whole = whole.unwrap_or_else(|| self.judge_harmless("it", None));
         let general = self.as_a_whole(&analysis);
         let mut whole = general.iter().cloned().fold(whole, Opinion::merge_stricter);

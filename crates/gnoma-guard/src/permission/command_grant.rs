@@ -24,7 +24,6 @@ impl Judgement<'_> {
         whole: &Opinion,
     ) -> Grant {
         let mut grant = Grant::default();
-        let mut changes_nothing = true;
         let is_unasked = whole.decision == Decision::Allow && self.mode != PermissionMode::Bypass;
         for command in &analysis.commands {
             if effects::program_of(command) == "git" {
@@ -32,17 +31,10 @@ impl Judgement<'_> {
             }
         }
         for effect in parts.iter().flat_map(|part| &part.effects) {
-            changes_nothing &= effect.is_harmless();
-            grant.network |= matches!(effect.effect, Effect::Network(_));
-            let is_plain = is_unasked && effect.is_reading() && effect.is_harmless();
-            match effect.touched_path().filter(|(_, spot)| !spot.is_sink()) {
-                Some((touch, spot)) if is_plain && !self.is_limited(touch, spot) => {
-                    grant.readable_by_all.extend(places::readable_by_all(spot, self.world));
-                }
-                Some((touch, spot)) => self.grant_place(touch, spot, &effect.worry, &mut grant),
-                None => {}
-            }
+            self.grant_effect(effect, is_unasked, &mut grant);
         }
+        let changes_nothing =
+            parts.iter().flat_map(|part| &part.effects).all(CommandEffect::is_harmless);
         for paths in [&mut grant.paths, &mut grant.readable_by_all, &mut grant.writable] {
             gnoma_core::sort::sort_items(paths);
             paths.dedup();
@@ -60,6 +52,33 @@ impl Judgement<'_> {
             && !whole.can_be_tried
             && !matches!(self.mode, PermissionMode::Plan | PermissionMode::Deny)
             && machine::may_run_outside(analysis, self.world);
+        self.grant_work_tree(analysis, parts, whole, &mut grant);
+        grant.network |= grant.outside;
+        grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
+        grant
+    }
+
+    /// Grants what one effect needs. With `is_unasked`, nobody was asked about the command.
+    fn grant_effect(&self, effect: &CommandEffect, is_unasked: bool, grant: &mut Grant) {
+        grant.network |= matches!(effect.effect, Effect::Network(_));
+        let is_plain = is_unasked && effect.is_reading() && effect.is_harmless();
+        match effect.touched_path().filter(|(_, spot)| !spot.is_sink()) {
+            Some((touch, spot)) if is_plain && !self.is_limited(touch, spot) => {
+                grant.readable_by_all.extend(places::readable_by_all(spot, self.world));
+            }
+            Some((touch, spot)) => self.grant_place(touch, spot, &effect.worry, grant),
+            None => {}
+        }
+    }
+
+    /// Grants git commands the work tree and the settings that they change.
+    fn grant_work_tree(
+        &self,
+        analysis: &Analysis,
+        parts: &[JudgedPart],
+        whole: &Opinion,
+        grant: &mut Grant,
+    ) {
         // Only with an answer to a question that says so, see `command::WRITES_TREE`: a patch or a commit can bring any file.
         let is_asked = self.confirmed || whole.decision == Decision::Ask;
         let is_limited = |(command, part): (&Invocation, &JudgedPart)| {
@@ -74,8 +93,5 @@ impl Judgement<'_> {
             let settings = settings.filter_map(|it| git_lookups::changed_settings(it, self.world));
             grant.writable.extend(settings);
         }
-        grant.network |= grant.outside;
-        grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
-        grant
     }
 }

@@ -24,6 +24,46 @@ pub struct CommandWords {
     more: bool,
 }
 
+/// The fault of words that are not a rule about one simple command.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandWordsError {
+    /// The words name no command.
+    #[error("it names no command; a rule for all commands is `bash`")]
+    NoCommand,
+    /// There are more words than a rule may have.
+    #[error("it has more than {MAX_WORDS} words")]
+    TooManyWords,
+    /// A `*` is not the last word of a rule that allows.
+    #[error("`*` may only be a word of its own at the end; write `bash(cargo *)`, or quote it")]
+    StarInside,
+    /// The words end with `:*`.
+    #[error(
+        "`:*` is how other programs leave arguments open; write `bash({before} *)`, or quote the colon to mean it"
+    )]
+    ColonStar {
+        /// The words without `:*`.
+        before: String,
+    },
+    /// A character ends or joins commands, or is replaced by the shell.
+    #[error(
+        "`{}` is not part of a simple command; a rule is about one command, without pipes, lists and expansions (quote it to mean it as it stands)",
+        .0.escape_debug()
+    )]
+    SpecialCharacter(char),
+    /// A control character stands outside of quotes.
+    #[error("it contains the character `{}`", .0.escape_debug())]
+    ControlCharacter(char),
+    /// A control character stands in quotes.
+    #[error("it contains a control character")]
+    ControlInQuote,
+    /// A quote is not closed.
+    #[error("a quote is not closed")]
+    OpenQuote,
+    /// The words end with a backslash.
+    #[error("it ends after a backslash")]
+    OpenEscape,
+}
+
 /// A word of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum RuleWord {
@@ -87,13 +127,11 @@ impl CommandWords {
     /// allow, a `*` may be anywhere.
     ///
     /// # Errors
-    /// Why it is not a list of words.
-    pub(crate) fn parse(text: &str, is_open: bool) -> Result<Self, String> {
+    /// It is not the words of one command, or leaves more open than such a rule may.
+    pub(crate) fn parse(text: &str, is_open: bool) -> Result<Self, CommandWordsError> {
         let mut words = split_words(text)?;
         if is_open && let Some(before) = text.trim_end_matches(' ').strip_suffix(":*") {
-            return Err(format!(
-                "`:*` is how other programs leave arguments open; write `bash({before} *)`, or quote the colon to mean it"
-            ));
+            return Err(CommandWordsError::ColonStar { before: before.to_owned() });
         }
         let mut more = words.last() == Some(&RuleWord::Any);
         if more {
@@ -101,15 +139,13 @@ impl CommandWords {
         }
         let is_plain = words.iter().all(|word| matches!(word, RuleWord::Plain(_)));
         if !is_plain && !is_open {
-            return Err("`*` may only be a word of its own at the end; write `bash(cargo *)`, \
-                        or quote it"
-                .to_owned());
+            return Err(CommandWordsError::StarInside);
         }
         if words.iter().all(|word| *word == RuleWord::Any) {
-            return Err("it names no command; a rule for all commands is `bash`".to_owned());
+            return Err(CommandWordsError::NoCommand);
         }
         if words.len() > MAX_WORDS {
-            return Err(format!("it has more than {MAX_WORDS} words"));
+            return Err(CommandWordsError::TooManyWords);
         }
         // What a `*` at the very end stands for may go on behind a blank.
         more |= matches!(words.last(), Some(RuleWord::Glob(parts)) if parts.last().is_some_and(String::is_empty));
@@ -219,7 +255,7 @@ pub(crate) fn program_name(word: &str) -> &str {
     }
 }
 
-fn split_words(text: &str) -> Result<Vec<RuleWord>, String> {
+fn split_words(text: &str) -> Result<Vec<RuleWord>, CommandWordsError> {
     let mut words = Vec::new();
     let mut rest = text.trim_start_matches(' ');
     while !rest.is_empty() {
@@ -230,7 +266,7 @@ fn split_words(text: &str) -> Result<Vec<RuleWord>, String> {
     Ok(words)
 }
 
-fn next_word(text: &str) -> Result<(RuleWord, &str), String> {
+fn next_word(text: &str) -> Result<(RuleWord, &str), CommandWordsError> {
     if let Some(after) = text.strip_prefix('*')
         && (after.is_empty() || after.starts_with(' '))
     {
@@ -250,33 +286,29 @@ fn next_word(text: &str) -> Result<(RuleWord, &str), String> {
             Some('\'') => word.push_str(&read_quoted(&mut rest, '\'')?),
             Some('"') => word.push_str(&read_quoted(&mut rest, '"')?),
             Some('\\') => {
-                let letter = rest.next().ok_or("it ends after a backslash")?;
+                let letter = rest.next().ok_or(CommandWordsError::OpenEscape)?;
                 if letter.is_control() {
-                    return Err(format!("it contains the character `{}`", letter.escape_debug()));
+                    return Err(CommandWordsError::ControlCharacter(letter));
                 }
                 word.push(letter);
             }
             Some('*') => parts.push(std::mem::take(&mut word)),
             Some(letter) if SPECIAL.contains(&letter) => {
-                return Err(format!(
-                    "`{}` is not part of a simple command; a rule is about one command, without \
-                     pipes, lists and expansions (quote it to mean it as it stands)",
-                    letter.escape_debug()
-                ));
+                return Err(CommandWordsError::SpecialCharacter(letter));
             }
             Some(letter) if letter.is_control() => {
-                return Err(format!("it contains the character `{}`", letter.escape_debug()));
+                return Err(CommandWordsError::ControlCharacter(letter));
             }
             Some(letter) => word.push(letter),
         }
     }
 }
 
-fn read_quoted(rest: &mut std::str::Chars<'_>, quote: char) -> Result<String, String> {
+fn read_quoted(rest: &mut std::str::Chars<'_>, quote: char) -> Result<String, CommandWordsError> {
     let text = rest.as_str();
-    let (inside, after) = text.split_once(quote).ok_or("a quote is not closed")?;
+    let (inside, after) = text.split_once(quote).ok_or(CommandWordsError::OpenQuote)?;
     if inside.chars().any(char::is_control) {
-        return Err("it contains a control character".to_owned());
+        return Err(CommandWordsError::ControlInQuote);
     }
     *rest = after.chars();
     Ok(inside.to_owned())
@@ -398,7 +430,7 @@ mod tests {
         }
         assert!(CommandWords::parse("* *", true).is_err());
         for text in ["rm:*", "git push:*"] {
-            let why = CommandWords::parse(text, true).unwrap_err();
+            let why = CommandWords::parse(text, true).unwrap_err().to_string();
             assert!(why.contains(&text.replace(":*", " *")), "{why}");
         }
     }

@@ -113,23 +113,8 @@ pub(super) fn command_effects(
     if let Some(what) = runs_more_than_it_says(command, &effects) {
         effects.push(unclear_effect(what.to_owned(), Severity::Plain));
     }
-    // What changes a repository or leaves is asked about anyway.
-    let goes_further = |effect: &CommandEffect| {
-        matches!(effect.effect, Effect::Repository(_) | Effect::Network(_) | Effect::Delete(_))
-    };
-    let is_git = program_of(command) == "git";
-    if is_git {
-        effects.extend(at_foreign_repository(command, world));
-    }
-    if is_git && !effects.iter().any(goes_further) {
-        let looking = git_lookups::git_effects(command, world).into_iter();
-        effects.extend(looking.map(|(effect, worry)| CommandEffect {
-            effect,
-            worry,
-            spot: None,
-            harmless: false,
-            asks_outside: false,
-        }));
+    if program_of(command) == "git" {
+        add_git_effects(command, world, &mut effects);
     }
     if machine::of_command(command, world) == MachineView::Outside {
         effects.push(outside_only());
@@ -140,20 +125,48 @@ pub(super) fn command_effects(
     if decides_later_runs(command) {
         effects.push(unclear_effect("decides what runs later".to_owned(), Severity::Guarded));
     }
+    let risk = risk_effect(command, &effects);
+    effects.extend(risk);
+    effects
+}
+
+/// Adds what a git command does to repositories besides its own effects.
+fn add_git_effects(
+    command: &Invocation,
+    world: &JudgementContext<'_>,
+    effects: &mut Vec<CommandEffect>,
+) {
+    // What changes a repository or leaves is asked about anyway.
+    let goes_further = |effect: &CommandEffect| {
+        matches!(effect.effect, Effect::Repository(_) | Effect::Network(_) | Effect::Delete(_))
+    };
+    effects.extend(at_foreign_repository(command, world));
+    if !effects.iter().any(goes_further) {
+        let looking = git_lookups::git_effects(command, world).into_iter();
+        effects.extend(looking.map(|(effect, worry)| CommandEffect {
+            effect,
+            worry,
+            spot: None,
+            harmless: false,
+            asks_outside: false,
+        }));
+    }
+}
+
+/// Returns an effect for the risk of a command, as far as its other effects do not show it.
+fn risk_effect(command: &Invocation, effects: &[CommandEffect]) -> Option<CommandEffect> {
     if command.risk == Risk::Critical {
         let what = effects
             .iter()
             .find(|effect| !effect.is_reading())
             .map(|effect| effect.worry.what.clone());
         let what = what.unwrap_or_else(|| "can lose everything or give control away".to_owned());
-        effects.push(unclear_effect(what, Severity::Guarded));
-    } else if command.risk >= Risk::Medium
-        && effects.iter().all(CommandEffect::is_harmless)
-        && !deletes_temporary_files(command, &effects)
-    {
-        effects.push(unclear_effect("is risky".to_owned(), Severity::Plain));
+        return Some(unclear_effect(what, Severity::Guarded));
     }
-    effects
+    let is_shown = command.risk < Risk::Medium
+        || !effects.iter().all(CommandEffect::is_harmless)
+        || deletes_temporary_files(command, effects);
+    (!is_shown).then(|| unclear_effect("is risky".to_owned(), Severity::Plain))
 }
 
 /// Returns what a git command reads, and changes, of a repository that does not belong to the workspace.

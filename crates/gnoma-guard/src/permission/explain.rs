@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use gnoma_core::session::PermissionMode;
+use gnoma_core::{session::PermissionMode, tool::Trial};
 use gnoma_shell::{Analysis, Risk};
 
 use super::{
     JudgementContext, Permissions, one_line,
     opinion::{Decision, Opinion},
+    trial::trial_for_mode,
 };
 
 /// Longest line of an explanation, in characters.
@@ -57,6 +58,26 @@ impl ShellRow {
 }
 
 impl Permissions {
+    /// Says in a line what would be decided about a shell command. `can_try`: commands can run on trial here.
+    #[must_use]
+    pub fn describe_verdict(
+        &self,
+        mode: PermissionMode,
+        world: &JudgementContext<'_>,
+        command: &str,
+        can_try: bool,
+    ) -> String {
+        let whole = self.build_judgement(mode, world).judge_command(command).whole;
+        let is_tried = whole.decision != Decision::Allow && whole.can_be_tried && world.sandboxed;
+        let how = match trial_for_mode(mode).filter(|_| is_tried && can_try) {
+            None => return describe_opinion(&whole),
+            Some(Trial::Discard) => "its changes are discarded",
+            Some(Trial::Ask) => "its changes are saved after a yes",
+            Some(Trial::KeepEdits) => "changes that are no edits of files are saved after a yes",
+        };
+        format!("allow on trial, {how}: {}", shorten_line(&whole.reason))
+    }
+
     /// Explains what would be decided about a shell command, part by part, in lines for people.
     #[must_use]
     pub fn explain_command(

@@ -14,22 +14,33 @@ pub struct HostPattern {
     below: bool,
 }
 
+/// The fault of a text that is not a host, or hosts below a domain.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostPatternError {
+    /// The text is not a host.
+    #[error(
+        "it needs a host such as `example.com` or `*.example.com`, without scheme, port or path"
+    )]
+    NoHost,
+    /// The domain after `*.` has one part.
+    #[error("`*.` needs a domain of at least two parts after it")]
+    ShortDomain,
+}
+
 impl HostPattern {
     /// Reads a host as it is in a rule. With `is_open`, for rules that never allow, `*.` may stand before a domain of
     /// one part.
     ///
     /// # Errors
-    /// Why `text` names no host.
-    pub(crate) fn parse(text: &str, is_open: bool) -> Result<Self, String> {
+    /// The text names no host, or hosts below a domain of one part.
+    pub(crate) fn parse(text: &str, is_open: bool) -> Result<Self, HostPatternError> {
         let (name, below) = match text.strip_prefix("*.") {
             Some(name) => (name, true),
             None => (text, false),
         };
-        let host = plain_host(name).ok_or(
-            "it needs a host such as `example.com` or `*.example.com`, without scheme, port or path",
-        )?;
+        let host = plain_host(name).ok_or(HostPatternError::NoHost)?;
         if below && !is_open && !host.contains('.') {
-            return Err("`*.` needs a domain of at least two parts after it".to_owned());
+            return Err(HostPatternError::ShortDomain);
         }
         Ok(Self { host, below })
     }

@@ -41,13 +41,13 @@ use gnoma_core::{
 use serde_json::Value;
 
 pub use added_rules::AddedRules;
-pub use command_words::CommandWords;
+pub use command_words::{CommandWords, CommandWordsError};
 pub use explain::ShellRow;
-pub use host::HostPattern;
+pub use host::{HostPattern, HostPatternError};
 pub use judgement_context::JudgementContext;
 pub(crate) use judgement_context::one_line;
-pub use paths::PathPattern;
-pub use rule::{Origin, Rule, RuleAction, RuleError, Subject};
+pub use paths::{PathPattern, PathPatternError};
+pub use rule::{Origin, Rule, RuleAction, RuleError, RuleSyntaxError, Subject};
 pub use ruled_paths::RuleReach;
 pub use trial::TrialRun;
 

@@ -49,30 +49,53 @@ impl PathReach {
     }
 }
 
+/// The fault of a text that is not a pattern of paths.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathPatternError {
+    /// The text is empty.
+    #[error("it names no path; a rule for all paths is the tool's name alone")]
+    NoPath,
+    /// The text is longer than any path.
+    #[error("it is longer than {MAX_PATH_BYTES} bytes")]
+    TooLong,
+    /// The text has a control character.
+    #[error("it contains a control character")]
+    ControlCharacter,
+    /// The text names the home of another user.
+    #[error("`~` only stands for your own home")]
+    ForeignHome,
+    /// The text has `.` or `..` for a name.
+    #[error("`{0}` is not allowed in it; write the path without")]
+    Dots(String),
+    /// A `**` is only a part of a name.
+    #[error("`**` stands for whole names; write it between slashes")]
+    StarsInName,
+}
+
 impl PathPattern {
+    /// Reads a pattern as it is in a rule.
+    ///
     /// # Errors
-    /// Why `text` is no pattern of paths.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    /// The text is not a pattern of paths.
+    pub(crate) fn parse(text: &str) -> Result<Self, PathPatternError> {
         if text.is_empty() {
-            return Err(
-                "it names no path; a rule for all paths is the tool's name alone".to_owned()
-            );
+            return Err(PathPatternError::NoPath);
         }
         if text.len() > MAX_PATH_BYTES {
-            return Err(format!("it is longer than {MAX_PATH_BYTES} bytes"));
+            return Err(PathPatternError::TooLong);
         }
         if text.chars().any(char::is_control) {
-            return Err("it contains a control character".to_owned());
+            return Err(PathPatternError::ControlCharacter);
         }
         if text.starts_with('~') && text != "~" && !text.starts_with("~/") {
-            return Err("`~` only stands for your own home".to_owned());
+            return Err(PathPatternError::ForeignHome);
         }
         for name in text.split('/') {
             if name == ".." || (name == "." && text != ".") {
-                return Err(format!("`{name}` is not allowed in it; write the path without"));
+                return Err(PathPatternError::Dots(name.to_owned()));
             }
             if name.contains("**") && name != "**" {
-                return Err("`**` stands for whole names; write it between slashes".to_owned());
+                return Err(PathPatternError::StarsInName);
             }
         }
         Ok(Self { text: text.to_owned() })

@@ -18,7 +18,11 @@
 
 use std::fmt;
 
-use super::{command_words::CommandWords, host::HostPattern, paths::PathPattern};
+use super::{
+    command_words::{CommandWords, CommandWordsError},
+    host::{HostPattern, HostPatternError},
+    paths::{PathPattern, PathPatternError},
+};
 
 /// The effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,21 +107,64 @@ pub struct Rule {
 }
 
 /// A rule that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+// The sentence has the fault in it, so the fault is no source: printers of chains would repeat it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is not a rule: {fault}", .text.escape_debug())]
 pub struct RuleError {
     /// The rule as it was written.
     pub text: String,
-    /// The fault of the rule, and what to write instead if that is clear.
-    pub why: String,
+    /// The fault of the rule, with what to write instead if that is clear.
+    pub fault: RuleSyntaxError,
 }
 
-impl fmt::Display for RuleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a rule: {}", self.text.escape_debug(), self.why)
-    }
+/// The fault of a rule that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleSyntaxError {
+    /// The words of a command cannot be read.
+    #[error(transparent)]
+    Command(#[from] CommandWordsError),
+    /// The path cannot be read.
+    #[error(transparent)]
+    Path(#[from] PathPatternError),
+    /// The host cannot be read.
+    #[error(transparent)]
+    Host(#[from] HostPatternError),
+    /// The name of the tool is empty.
+    #[error("it names no tool")]
+    NoTool,
+    /// The name of the tool has a character that no tool's name has.
+    #[error("`{}` is not part of a tool's name", .0.escape_debug())]
+    ToolCharacter(char),
+    /// The bracket is not closed.
+    #[error("the bracket is not closed at its end")]
+    OpenBracket,
+    /// The tool takes no pattern in brackets.
+    #[error("only `bash`, `web`, `mcp` and `fs.…` take a pattern in brackets")]
+    NoBrackets,
+    /// The rule would allow single agents or skills.
+    #[error("a rule about single agents or skills can deny or ask, not allow")]
+    AllowsAgent,
+    /// A rule about an MCP server has no colon.
+    #[error("it needs the form `mcp(server:tool)`")]
+    McpForm,
+    /// The name of the MCP server is not valid.
+    #[error("`{}` is not a valid server name", .0.escape_debug())]
+    McpServer(String),
+    /// The name of the MCP server's tool is not valid.
+    #[error("`{}` is not a valid tool name; `*` means all", .0.escape_debug())]
+    McpTool(String),
+    /// A text in the arguments would do more than deny.
+    #[error(
+        "a `pattern` over the arguments can only deny; write what may run, such as `tool = \"{example}\"` without a pattern"
+    )]
+    TextDoesNotDeny {
+        /// A rule that says what may run.
+        example: &'static str,
+    },
+    /// The rule has a pattern in brackets and a text as well.
+    #[error("it has a pattern in brackets and a `pattern` as well; keep one of them")]
+    TwoPatterns,
 }
-
-impl std::error::Error for RuleError {}
 
 impl Rule {
     /// Reads a rule as people write it.
@@ -127,7 +174,7 @@ impl Rule {
     pub fn parse(action: RuleAction, text: &str, origin: Origin) -> Result<Self, RuleError> {
         match Subject::parse(text, action != RuleAction::Allow) {
             Ok(subject) => Ok(Self { action, subject, origin }),
-            Err(why) => Err(RuleError { text: text.to_owned(), why }),
+            Err(fault) => Err(RuleError { text: text.to_owned(), fault }),
         }
     }
 
@@ -161,21 +208,17 @@ impl Rule {
         if pattern.is_empty() {
             return Ok(Self { action, subject, origin });
         }
-        let refuse = |why: String| Err(RuleError { text: format!("{tool} with `{pattern}`"), why });
-        match (subject, action) {
+        let fault = match (subject, action) {
             (Subject::Tool(tool), RuleAction::Deny) => {
                 let text = pattern.to_owned();
-                Ok(Self { action, subject: Subject::Text { tool, text }, origin })
+                return Ok(Self { action, subject: Subject::Text { tool, text }, origin });
             }
-            (Subject::Tool(tool), RuleAction::Allow | RuleAction::Ask) => refuse(format!(
-                "a `pattern` over the arguments can only deny; write what may run, such as `tool \
-                 = \"{}\"` without a pattern",
-                example_rule(&tool)
-            )),
-            _ => refuse(
-                "it has a pattern in brackets and a `pattern` as well; keep one of them".to_owned(),
-            ),
-        }
+            (Subject::Tool(tool), RuleAction::Allow | RuleAction::Ask) => {
+                RuleSyntaxError::TextDoesNotDeny { example: example_rule(&tool) }
+            }
+            _ => RuleSyntaxError::TwoPatterns,
+        };
+        Err(RuleError { text: format!("{tool} with `{pattern}`"), fault })
     }
 }
 
@@ -184,27 +227,25 @@ fn example_rule(tool: &str) -> &'static str {
 }
 
 impl Subject {
-    fn parse(text: &str, is_open: bool) -> Result<Self, String> {
+    fn parse(text: &str, is_open: bool) -> Result<Self, RuleSyntaxError> {
         let Some((name, rest)) = text.split_once('(') else {
             return tool_glob(text).map(Self::Tool);
         };
         let name = tool_glob(name)?;
-        let body = rest.strip_suffix(')').ok_or("the bracket is not closed at its end")?;
+        let body = rest.strip_suffix(')').ok_or(RuleSyntaxError::OpenBracket)?;
         match name.as_str() {
-            "bash" => CommandWords::parse(body, is_open).map(Self::Command),
+            "bash" => Ok(Self::Command(CommandWords::parse(body, is_open)?)),
             "agent" | "skill" if is_open => {
                 let glob = tool_glob(body)?;
                 Ok(if name == "agent" { Self::Agent(glob) } else { Self::Skill(glob) })
             }
-            "agent" | "skill" => {
-                Err("a rule about single agents or skills can deny or ask, not allow".to_owned())
-            }
-            "web" => HostPattern::parse(body, is_open).map(Self::Host),
+            "agent" | "skill" => Err(RuleSyntaxError::AllowsAgent),
+            "web" => Ok(Self::Host(HostPattern::parse(body, is_open)?)),
             "mcp" => parse_mcp(body),
             tool if tool.starts_with("fs.") => {
                 Ok(Self::Path { path: PathPattern::parse(body)?, tool: name })
             }
-            _ => Err("only `bash`, `web`, `mcp` and `fs.…` take a pattern in brackets".to_owned()),
+            _ => Err(RuleSyntaxError::NoBrackets),
         }
     }
 
@@ -234,28 +275,28 @@ fn letters_of(glob: &str) -> usize {
     glob.len() - glob.matches('*').count() + usize::from(!glob.contains('*'))
 }
 
-fn tool_glob(text: &str) -> Result<String, String> {
+fn tool_glob(text: &str) -> Result<String, RuleSyntaxError> {
     let is_known = |letter: char| letter.is_ascii_alphanumeric() || "._-*".contains(letter);
     if text.is_empty() {
-        return Err("it names no tool".to_owned());
+        return Err(RuleSyntaxError::NoTool);
     }
     match text.chars().find(|letter| !is_known(*letter)) {
         None => Ok(text.to_owned()),
-        Some(letter) => Err(format!("`{}` is not part of a tool's name", letter.escape_debug())),
+        Some(letter) => Err(RuleSyntaxError::ToolCharacter(letter)),
     }
 }
 
-fn parse_mcp(body: &str) -> Result<Subject, String> {
-    let (server, tool) = body.split_once(':').ok_or("it needs the form `mcp(server:tool)`")?;
+fn parse_mcp(body: &str) -> Result<Subject, RuleSyntaxError> {
+    let (server, tool) = body.split_once(':').ok_or(RuleSyntaxError::McpForm)?;
     let is_name = |text: &str| {
         !text.is_empty()
             && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
     };
     if !is_name(server) {
-        return Err(format!("`{}` is not a valid server name", server.escape_debug()));
+        return Err(RuleSyntaxError::McpServer(server.to_owned()));
     }
     if tool != "*" && !is_name(tool) {
-        return Err(format!("`{}` is not a valid tool name; `*` means all", tool.escape_debug()));
+        return Err(RuleSyntaxError::McpTool(tool.to_owned()));
     }
     let tool = (tool != "*").then(|| tool.to_owned());
     Ok(Subject::Mcp { server: server.to_owned(), tool })

@@ -64,7 +64,7 @@ pub(super) fn trial_for_call(
 }
 
 /// Returns what happens to the changes of a trial in a mode; `None` where the mode tries nothing.
-fn trial_for_mode(mode: PermissionMode) -> Option<Trial> {
+pub(super) fn trial_for_mode(mode: PermissionMode) -> Option<Trial> {
     match mode {
         PermissionMode::Plan => Some(Trial::Discard),
         PermissionMode::Auto => Some(Trial::Ask),

@@ -4,6 +4,8 @@
 //! decision looks back only at what stayed, looks ahead only a limited distance, and a character that needs a
 //! neighbour stays only if that neighbour always stays.
 
+use std::ops::RangeInclusive;
+
 use unicode_normalization::char::is_combining_mark;
 
 use super::{
@@ -33,6 +35,26 @@ const TAG_FLAGS: [&str; 3] = [
 const TAG_FLAG_BYTES: usize = 24;
 const BLACK_FLAG: char = '\u{1F3F4}';
 const BRAILLE_BLANK: char = '\u{2800}';
+
+/// Reports whether a character of the range is before a place, or a plain one after it.
+fn is_beside(range: RangeInclusive<u32>, before: Option<char>, next: Option<char>) -> bool {
+    let inside = |c: char| range.contains(&u32::from(c));
+    before.is_some_and(inside) || next.is_some_and(|next| inside(next) && table::is_plain(next))
+}
+
+/// Reports whether a Mongolian variation selector has a letter to select the form of.
+fn selects_mongolian(before: Option<char>, next: Option<char>) -> bool {
+    // Also behind what joins or parts letters, where another letter follows.
+    let is_between = matches!(before, Some('\u{200D}' | '\u{180E}' | '\u{202F}'));
+    before.is_some_and(is_mongolian) || (is_between && next.is_some_and(is_mongolian))
+}
+
+/// Reports whether a Mongolian vowel separator stands between letters.
+fn separates_mongolian(before: Option<char>, next: Option<char>) -> bool {
+    // Behind a selector, too: that stays behind a letter only.
+    before.is_some_and(|c| is_mongolian(c) || is_mongolian_selector(c))
+        && next.is_some_and(is_mongolian)
+}
 
 fn shows_ascii(c: char) -> bool {
     matches!(c, ' '..='~' | '\n' | '\t')
@@ -220,27 +242,14 @@ impl Walk {
             Class::ByteOrderMark => self.at == 0,
             Class::Icon => true,
             Class::Private => self.private_run < MAX_PRIVATE_RUN,
-            Class::Beside(first, last) => {
-                let range = first..=last;
-                let inside = |c: char| range.contains(&u32::from(c));
-                before.is_some_and(inside)
-                    || next.is_some_and(|next| inside(next) && table::is_plain(next))
-            }
+            Class::Beside(first, last) => is_beside(first..=last, before, next),
             Class::GraphemeJoiner => next.is_some_and(shows_as_mark),
             Class::BidiMark => self.bidi_mark_stays(c, behind, end)?,
             Class::BidiOpen => self.span_stays(c, behind, end)?,
             Class::BidiStray => self.at < self.span.0 && self.span.1,
             Class::HangulFiller => fills_syllable(c, before, next),
-            Class::MongolianSelector => {
-                // Also behind what joins or parts letters, where another letter follows.
-                let is_between = matches!(before, Some('\u{200D}' | '\u{180E}' | '\u{202F}'));
-                before.is_some_and(is_mongolian) || (is_between && next.is_some_and(is_mongolian))
-            }
-            Class::MongolianSeparator => {
-                // Behind a selector, too: that stays behind a letter only.
-                before.is_some_and(|c| is_mongolian(c) || is_mongolian_selector(c))
-                    && next.is_some_and(is_mongolian)
-            }
+            Class::MongolianSelector => selects_mongolian(before, next),
+            Class::MongolianSeparator => separates_mongolian(before, next),
             Class::SoftHyphen => self.breaks.may_break(before, behind, end)?,
             Class::Selector | Class::IdeographSelector => {
                 !self.after_selector

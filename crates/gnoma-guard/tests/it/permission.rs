@@ -693,6 +693,27 @@ fn an_explanation_shows_parts_deeds_and_reasons() {
 }
 
 #[test]
+fn a_verdict_in_a_line_knows_trials_and_names_what_runs() {
+    let told = |mode, command: &str, can_try| {
+        let desk = Desk::new(mode);
+        desk.look(|world| desk.permissions.describe_verdict(mode, world, command, can_try))
+    };
+    let writes = "echo v > src/out.txt";
+    for (mode, can_try, start) in [
+        (Plan, true, "allow on trial, its changes are discarded: "),
+        (Plan, false, "deny: "),
+        (Auto, true, "allow on trial, its changes are saved after a yes: "),
+        (Auto, false, "ask: "),
+        (Default, true, "ask: "),
+    ] {
+        let told = told(mode, writes, can_try);
+        assert!(told.starts_with(start), "{mode:?} {can_try}: {told}");
+    }
+    let told = told(Auto, "days='1'\nls src", true);
+    assert!(told.starts_with("allow: ") && told.contains("`ls src`"), "{told}");
+}
+
+#[test]
 fn a_row_is_the_verdict_of_accept_edits_without_rules() {
     let row = |command| Desk::new(Default).look(|world| ShellRow::from_command(command, world));
     let harmless = row("ls | wc -l");

@@ -1,5 +1,4 @@
-//! Where the processes of an agent wait: under the call whose result they need, or for the next turn of
-//! the conversation that they know.
+//! The waiting processes of an agent: each waits for the result of a call, or for the next turn of its conversation.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ const MAX_WAITING: usize = 8;
 /// Processes that wait for a next turn; of more, the one that was used longest ago ends.
 const MAX_IDLE: usize = 3;
 
-/// The processes of an agent that nobody speaks with at the moment. Dropped, they end.
+/// The processes of an agent that are in no turn. Dropped, they end.
 #[derive(Default)]
 pub(super) struct IdleAgents(Mutex<IdleAgentsState>);
 

@@ -3,10 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use gnoma_acp::client::{AgentCall, AgentEvent, Conversation, MAX_AGENT_LINE_BYTES, clean_text};
-use gnoma_core::{
-    duration,
-    lines::{Line, LineReader},
-};
+use gnoma_core::lines::{Line, LineReader};
 use gnoma_extend::mcp::{
     Definition, MeteredOutput, Process, ServerEnvironment, StartedProcess, Stderr, start_program,
 };
@@ -17,7 +14,10 @@ use tokio::{
     time::timeout,
 };
 
-use super::brief::SeenPart;
+use super::{
+    agent_error::{AgentError, LastOutput},
+    brief::SeenPart,
+};
 
 /// Longest start: the process, the handshake and the session.
 const START_PATIENCE: Duration = Duration::from_secs(20);
@@ -71,12 +71,12 @@ impl LiveAgent {
     /// Starts it, with a session in the folder of `around`.
     ///
     /// # Errors
-    /// Why it could not be started, in words that follow its name.
+    /// See [`AgentError`].
     pub(super) async fn start(
         definition: &Definition,
         around: &ServerEnvironment,
         reads_only: bool,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, AgentError> {
         let stderr = Stderr::default();
         let StartedProcess { process, stdin, stdout } = start_program(definition, around, &stderr)?;
         let mut out = Vec::new();
@@ -100,37 +100,31 @@ impl LiveAgent {
         let cwd = around.cwd.display().to_string();
         let opened = timeout(START_PATIENCE, live.open(&cwd)).await;
         opened.unwrap_or_else(|_| {
-            let told = live.describe_stderr();
-            Err(format!(
-                "did not answer within {}{told}",
-                duration::format_duration(START_PATIENCE)
-            ))
+            let last_output = live.last_output();
+            Err(AgentError::NoAnswer { patience: START_PATIENCE, last_output })
         })?;
         Ok(live)
     }
 
-    async fn open(&mut self, cwd: &str) -> Result<(), String> {
+    async fn open(&mut self, cwd: &str) -> Result<(), AgentError> {
         loop {
             match self.next_message().await? {
                 AgentEvent::Ready => self.talk.open_session(cwd, &mut self.out),
                 AgentEvent::Opened => return Ok(()),
                 AgentEvent::Failed(words) => {
-                    let words = shorten_output(&words);
-                    return Err(format!(
-                        "did not open a session: {words}. If it needs you to log in, run it once \
-                         on its own"
-                    ));
+                    let words = shorten_output(&words).to_owned();
+                    return Err(AgentError::NoSession { words });
                 }
                 _ => (),
             }
         }
     }
 
-    /// The next thing that it says. May be dropped and called again.
+    /// Waits for the next message of the agent. May be dropped and called again.
     ///
     /// # Errors
-    /// It has ended, or cannot be understood: why, in words that follow its name.
-    pub(super) async fn next_message(&mut self) -> Result<AgentEvent, String> {
+    /// The agent has ended, or cannot be understood.
+    pub(super) async fn next_message(&mut self) -> Result<AgentEvent, AgentError> {
         if let Some(said) = self.queue.pop_front() {
             return Ok(said);
         }
@@ -145,13 +139,13 @@ impl LiveAgent {
     }
 
     /// Writes what is to be written, and reads what has come.
-    async fn write_and_read(&mut self) -> Result<(), String> {
+    async fn write_and_read(&mut self) -> Result<(), AgentError> {
         select! {
             written = self.stdin.write(&self.out), if !self.out.is_empty() => match written {
                 Ok(count @ 1..) => drop(self.out.drain(..count)),
                 Ok(0) | Err(_) => {
                     self.process.wrote_all().await;
-                    return Err(format!("no longer accepts messages{}", self.describe_stderr()));
+                    return Err(AgentError::InputClosed { last_output: self.last_output() });
                 }
             },
             read = self.stdout.read(&mut self.buffer) => match read {
@@ -162,7 +156,7 @@ impl LiveAgent {
                 }
                 Ok(0) | Err(_) => {
                     self.process.wrote_all().await;
-                    return Err(format!("ended unexpectedly{}", self.describe_stderr()));
+                    return Err(AgentError::Ended { last_output: self.last_output() });
                 }
             },
         }
@@ -170,13 +164,9 @@ impl LiveAgent {
     }
 
     /// Returns the last lines that the agent wrote to its standard error.
-    fn describe_stderr(&self) -> String {
+    fn last_output(&self) -> LastOutput {
         let lines = clean_text(&self.stderr.last_lines(TOLD_LINES));
-        if lines.is_empty() {
-            String::new()
-        } else {
-            format!("; its last output: {}", shorten_output(&lines))
-        }
+        LastOutput(shorten_output(&lines).to_owned())
     }
 
     pub(super) fn is_in_turn(&self) -> bool {

@@ -6,6 +6,7 @@
 //! that call ([`desk`]) until the next round brings its result. So the session's own gate judges an agent's
 //! requests, its own checkpoints save the files, and its own history tells the next model what was done.
 
+mod agent_error;
 mod brief;
 mod idle_agents;
 mod live_agent;
@@ -19,6 +20,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use gnoma_config::settings::CliAgent;
 use gnoma_core::Provider;
 
+pub use self::agent_error::AgentProgramError;
 use self::provider::AgentProvider;
 pub(crate) use self::{
     program::{AgentProgram, PROVIDER},
@@ -46,11 +48,11 @@ impl Agents {
         self.0.iter()
     }
 
-    /// The name of each, and whether its program is found on these paths.
+    /// Iterates over the names of all agents, each with the path of its program on these paths.
     pub fn locate_programs(
         &self,
         paths: &str,
-    ) -> impl Iterator<Item = (&str, Result<PathBuf, String>)> {
+    ) -> impl Iterator<Item = (&str, Result<PathBuf, AgentProgramError>)> {
         self.iter().map(move |agent| (agent.settings.name.as_str(), agent.locate_program(paths)))
     }
 }

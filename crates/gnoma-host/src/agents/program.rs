@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use gnoma_config::settings::CliAgent;
 
-use super::idle_agents::IdleAgents;
+use super::{agent_error::AgentProgramError, idle_agents::IdleAgents};
 
 /// The provider that agents are models of.
 pub(crate) const PROVIDER: &str = "agent";
@@ -23,19 +23,17 @@ impl AgentProgram {
     /// Returns the path of the agent's program; `paths` as in the variable `PATH`.
     ///
     /// # Errors
-    /// It is not there: what to do.
-    pub(super) fn locate_program(&self, paths: &str) -> Result<PathBuf, String> {
+    /// It is not there.
+    pub(super) fn locate_program(&self, paths: &str) -> Result<PathBuf, AgentProgramError> {
         let command = &self.settings.command;
         if command.contains('/') {
             // Found, or not, where it is started.
             return Ok(PathBuf::from(command));
         }
         let found = std::env::split_paths(paths).map(|folder| folder.join(command));
-        found.into_iter().find(|path| path.is_file()).ok_or_else(|| {
-            format!(
-                "the program `{command}` is not installed, or not on `PATH`; install it, or set \
-                 another `command` under `[[cli_agents]]`"
-            )
-        })
+        found
+            .into_iter()
+            .find(|path| path.is_file())
+            .ok_or_else(|| AgentProgramError { command: command.clone() })
     }
 }

@@ -129,7 +129,7 @@ impl AgentAnswer {
         let Some(live) = &mut self.live else { return Err(self.failure("is not running")) };
         match timeout(SILENCE, live.next_message()).await {
             Ok(Ok(said)) => self.on_message(said),
-            Ok(Err(why)) => Err(self.failure(&why)),
+            Ok(Err(error)) => Err(self.failure(&error.to_string())),
             Err(_) => Err(self.failure("sent nothing for an hour")),
         }
     }
@@ -159,7 +159,7 @@ impl AgentAnswer {
                         return Err(self.failure(&result_text(result)));
                     }
                     Some(Some(live)) => {
-                        self.go_on(live, result, later, messages);
+                        self.resume_agent(live, result, later, messages);
                         return Ok(());
                     }
                     Some(None) => return Err(self.failure(&result_text(result))),
@@ -188,7 +188,7 @@ impl AgentAnswer {
         calls.find_map(|call| self.agent.desk.take_waiting(&call.id)?)
     }
 
-    fn go_on(
+    fn resume_agent(
         &mut self,
         mut live: LiveAgent,
         result: &ToolResult,

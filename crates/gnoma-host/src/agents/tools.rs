@@ -6,11 +6,12 @@ use gnoma_acp::client::{AgentCall, AgentEvent};
 use gnoma_core::{
     RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     message::CallId,
-    tool::{Access, BoxFuture, Tier, ToolKind, TouchedResource},
+    tool::{Access, BoxFuture, PreviewError, Tier, ToolKind, TouchedResource},
 };
 use gnoma_extend::mcp::{Definition, ServerEnvironment, ServerOrigin, ServerReach};
 
 use super::{
+    agent_error::AgentError,
     live_agent::{LiveAgent, PendingStep},
     program::AgentProgram,
     steps::{self, AgentStep},
@@ -122,7 +123,7 @@ impl Tool for StepTool {
         }
     }
 
-    fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Result<Option<String>, String> {
+    fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Result<Option<String>, PreviewError> {
         Ok(match self.step {
             AgentStep::Write => {
                 let [_, write] = &self.place.files;
@@ -175,10 +176,10 @@ async fn ensure_running(
             let held = if reads_only { "; it cannot change anything there" } else { "" };
             ToolOutcome::success_text(format!("works in {}{held}", cx.cwd.display()))
         }
-        Some(Err(why)) => {
+        Some(Err(error)) => {
             // The next round tells of it.
             agent.desk.add_waiting(call, None);
-            ToolOutcome::failure_text(why)
+            ToolOutcome::failure_text(error.to_string())
         }
     }
 }
@@ -187,7 +188,7 @@ async fn start_agent(
     agent: &AgentProgram,
     place: &AgentPlace,
     reads_only: bool,
-) -> Result<LiveAgent, String> {
+) -> Result<LiveAgent, AgentError> {
     let settings = &agent.settings;
     let mut around = if reads_only { &place.reading } else { &place.around }.clone();
     let mut writable: Vec<_> =
@@ -201,7 +202,7 @@ async fn start_agent(
     }
     let variable = |name: &str| around.environment.iter().find(|(known, _)| known == name);
     let paths = variable("PATH").map(|(_, paths)| paths.as_str()).unwrap_or_default();
-    agent.locate_program(paths).map_err(|why| format!("cannot be started: {why}"))?;
+    agent.locate_program(paths)?;
     let command = match settings.command.strip_prefix("~/") {
         Some(_) => (place.absolute)(&settings.command).display().to_string(),
         None => settings.command.clone(),

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use gnoma_config::ExplainedValue;
 
-use crate::{Folders as _, Project, Result, debug_log, files::NewFile, guard_setup};
+use crate::{Folders as _, Project, Result, debug_log, files::NewFile};
 
 /// A file of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn collect_files(project: &Project, doctor: &str, terminal: &str) -> Result<
         ("configuration.toml", describe_settings(&project.values)),
         ("debug.log", log.as_deref().map_or_else(no_log, mask::reduce_log)),
     ];
-    let firewall = guard_setup::strict_firewall(project)?;
+    let firewall = project.strict_firewall()?;
     let home = project.environment().home();
     let clean = |text: String| {
         let text = mask::mask_addresses(&firewall.redact_text(&text));

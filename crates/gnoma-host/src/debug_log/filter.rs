@@ -1,4 +1,4 @@
-//! Which lines a debug log has: the directives of `GNOMA_LOG`, written as other programs read them in `RUST_LOG`. Pure.
+//! The filter of a debug log's lines: the directives of `GNOMA_LOG`, written as in other programs' `RUST_LOG`. Pure.
 
 /// Directives that are read; more are left out.
 const MAX_DIRECTIVES: usize = 32;

@@ -19,13 +19,13 @@ pub(super) fn add_to_plan(home: &Path, folder: &Path, plan: &mut ImportPlan) {
     for name in ["settings.json", "settings.local.json"] {
         let path = home.join(".claude").join(name);
         match read_json(&path) {
-            Ok(Some(settings)) => of_settings(home, &format!("~/.claude/{name}"), &settings, plan),
+            Ok(Some(settings)) => add_settings(home, &format!("~/.claude/{name}"), &settings, plan),
             Ok(None) => (),
             Err(why) => plan.left.push(format!("~/.claude/{name} cannot be read: {why}")),
         }
     }
     match read_json(&home.join(".claude.json")) {
-        Ok(Some(state)) => of_state(folder, &state, plan),
+        Ok(Some(state)) => add_state(folder, &state, plan),
         Ok(None) => (),
         Err(why) => plan.left.push(format!("~/.claude.json cannot be read: {why}")),
     }
@@ -41,7 +41,7 @@ pub(super) fn add_to_plan(home: &Path, folder: &Path, plan: &mut ImportPlan) {
     }
 }
 
-fn of_settings(home: &Path, place: &str, settings: &Value, plan: &mut ImportPlan) {
+fn add_settings(home: &Path, place: &str, settings: &Value, plan: &mut ImportPlan) {
     if settings.get("hooks").is_some_and(|hooks| hooks.as_object().is_some_and(|it| !it.is_empty()))
     {
         plan.as_is.push(format!("{place}: hooks"));
@@ -112,7 +112,7 @@ fn add_plugins(home: &Path, settings: &Value, plan: &mut ImportPlan) {
 }
 
 /// Servers that were added for all projects, and for this one.
-fn of_state(folder: &Path, state: &Value, plan: &mut ImportPlan) {
+fn add_state(folder: &Path, state: &Value, plan: &mut ImportPlan) {
     let project = folder.to_str().and_then(|folder| state.get("projects")?.get(folder));
     for servers in [Some(state), project].into_iter().flatten() {
         let servers = servers.get("mcpServers").and_then(Value::as_object);

@@ -19,7 +19,7 @@ pub(super) fn add_to_plan(home: &Path, named: Option<&str>, plan: &mut ImportPla
     let root = named.map_or_else(|| home.join(".codex"), PathBuf::from);
     match read_small(&root.join("config.toml")) {
         Ok(Some(text)) => match text.parse::<toml::Table>() {
-            Ok(table) => of_settings(&table, plan),
+            Ok(table) => add_settings(&table, plan),
             Err(error) => {
                 plan.left.push(format!("~/.codex/config.toml is not valid TOML: {error}"));
             }
@@ -57,7 +57,7 @@ pub(super) fn add_instructions(path: &Path, place: &str, plan: &mut ImportPlan) 
     }
 }
 
-fn of_settings(table: &toml::Table, plan: &mut ImportPlan) {
+fn add_settings(table: &toml::Table, plan: &mut ImportPlan) {
     let servers = table.get("mcp_servers").and_then(toml::Value::as_table);
     for (name, entry) in servers.into_iter().flatten() {
         let entry: Value = serde_json::to_value(entry).unwrap_or_default();
@@ -103,7 +103,7 @@ mod tests {
     fn policy_that_never_asks_is_closest_to_accept_edits() {
         let table: toml::Table = toml::from_str("approval_policy = \"never\"").unwrap();
         let mut plan = ImportPlan::default();
-        of_settings(&table, &mut plan);
+        add_settings(&table, &mut plan);
         assert!(plan.left[0].contains("permission.mode accept_edits`"), "{:?}", plan.left);
     }
 }

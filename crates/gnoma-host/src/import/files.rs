@@ -12,26 +12,37 @@ const MAX_TEXT_BYTES: u64 = 256 << 10;
 /// Most files of a folder.
 const MAX_FILES: usize = 500;
 
-/// The text of a file; `None` if there is none.
-pub(super) fn read_small(path: &Path) -> Result<Option<String>, String> {
+/// The reason why a file of another assistant is not imported.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ImportFileError {
+    #[error("it is larger than {} KiB", *max_bytes >> 10)]
+    TooLarge { max_bytes: u64 },
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+    #[error("it is not valid JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+}
+
+/// Reads the text of a file; `None` if there is none.
+pub(super) fn read_small(path: &Path) -> Result<Option<String>, ImportFileError> {
     read_text_file(path, MAX_TEXT_BYTES)
 }
 
-fn read_text_file(path: &Path, most: u64) -> Result<Option<String>, String> {
-    bounded_file::read_text(path, most).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => format!("it is larger than {} KiB", most >> 10),
-        _ => error.to_string(),
+fn read_text_file(path: &Path, max_bytes: u64) -> Result<Option<String>, ImportFileError> {
+    bounded_file::read_text(path, max_bytes).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => ImportFileError::TooLarge { max_bytes },
+        _ => ImportFileError::Unreadable(error),
     })
 }
 
-/// A file of JSON, perhaps with comments; `None` if there is none.
-pub(super) fn read_json(path: &Path) -> Result<Option<Value>, String> {
+/// Reads a file of JSON, perhaps with comments; `None` if there is none.
+pub(super) fn read_json(path: &Path) -> Result<Option<Value>, ImportFileError> {
     let Some(text) = read_text_file(path, MAX_FILE_BYTES)? else { return Ok(None) };
-    from_hand(&text).map(Some).map_err(|error| format!("it is not valid JSON: {error}"))
+    Ok(Some(from_hand(&text)?))
 }
 
-/// The Markdown files of a folder by name, sorted, with their texts or why there is none.
-pub(super) fn markdown_files(folder: &Path) -> Vec<(String, Result<String, String>)> {
+/// Lists the Markdown files of a folder by name, sorted, with their texts or why there is none.
+pub(super) fn markdown_files(folder: &Path) -> Vec<(String, Result<String, ImportFileError>)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_FILES);
     let mut all: Vec<_> = entries
         .filter_map(|entry| {
@@ -41,7 +52,7 @@ pub(super) fn markdown_files(folder: &Path) -> Vec<(String, Result<String, Strin
             Some((name, text))
         })
         .collect();
-    gnoma_core::sort::sort_items(&mut all);
+    gnoma_core::sort::sort_by(&mut all, |(a, _), (b, _)| a.cmp(b));
     all
 }
 
@@ -62,6 +73,6 @@ mod tests {
         let read = markdown_files(folder.path());
         let texts: Vec<_> = read.iter().filter_map(|(_, text)| text.as_deref().ok()).collect();
         assert_eq!((read.len(), texts), (4, vec!["text"]), "{read:?}");
-        assert_eq!(read_small(&path("none.md")), Ok(None));
+        assert!(matches!(read_small(&path("none.md")), Ok(None)));
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn add_to_plan(home: &Path, config_home: Option<&str>, plan: &mut Imp
     for name in ["opencode.json", "opencode.jsonc", "config.json"] {
         let place = format!("~/.config/opencode/{name}");
         match read_json(&root.join(name)) {
-            Ok(Some(settings)) => of_settings(&place, &settings, plan),
+            Ok(Some(settings)) => add_settings(&place, &settings, plan),
             Ok(None) => (),
             Err(why) => plan.left.push(format!("{place} cannot be read: {why}")),
         }
@@ -39,7 +39,7 @@ pub(super) fn add_to_plan(home: &Path, config_home: Option<&str>, plan: &mut Imp
     }
 }
 
-fn of_settings(place: &str, settings: &Value, plan: &mut ImportPlan) {
+fn add_settings(place: &str, settings: &Value, plan: &mut ImportPlan) {
     let fields = |name: &str| settings.get(name).and_then(Value::as_object).into_iter().flatten();
     for (name, entry) in fields("mcp") {
         take_server(name, entry, plan);

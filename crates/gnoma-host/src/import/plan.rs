@@ -1,4 +1,4 @@
-//! What would be taken over, piece by piece.
+//! The plan of an import: each setting and file that would be added.
 
 use gnoma_config::toml;
 

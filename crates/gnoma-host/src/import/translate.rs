@@ -1,7 +1,10 @@
 //! Rules, servers and commands of other assistants in gnoma's words. Pure.
 
 use gnoma_core::Secret;
-use gnoma_extend::{claude::our_rules, mcp::check_server};
+use gnoma_extend::{
+    claude::our_rules,
+    mcp::{ServerNameError, check_server},
+};
 use gnoma_guard::permission::{Origin, Rule, RuleAction};
 use serde_json::Value;
 
@@ -70,7 +73,22 @@ fn names_user(url: &str) -> bool {
     behind.split(['/', '?', '#']).next().is_some_and(|host| host.contains('@'))
 }
 
-/// A server by `command`, `args`, `env`, or `url` and `headers`.
+/// The reason why an MCP server of another assistant is not imported.
+#[derive(Debug, thiserror::Error)]
+enum ServerImportError {
+    #[error("it is turned off")]
+    Disabled,
+    #[error("its transport, `sse`, is outdated, and gnoma does not support it")]
+    OutdatedTransport,
+    #[error("it has neither `command` nor `url`")]
+    NoReach,
+    #[error("its address holds a user name or password; send that in a header instead")]
+    CredentialsInAddress,
+    #[error(transparent)]
+    Name(ServerNameError),
+}
+
+/// Adds a server, given by `command`, `args`, `env`, or `url` and `headers`, to the plan.
 pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
     let words = |name: &str| -> Vec<String> {
         let items = entry.get(name).and_then(Value::as_array).into_iter().flatten();
@@ -84,15 +102,15 @@ pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
     let url = text_field(entry, "url").map(str::to_owned);
     let is = |name: &str, value: bool| entry.get(name).and_then(Value::as_bool) == Some(value);
     let why = if is("disabled", true) || is("enabled", false) {
-        Err("it is turned off".to_owned())
+        Err(ServerImportError::Disabled)
     } else if text_field(entry, "type") == Some("sse") {
-        Err("its transport, `sse`, is outdated, and gnoma does not support it".to_owned())
+        Err(ServerImportError::OutdatedTransport)
     } else if url.is_none() && command.is_empty() {
-        Err("it has neither `command` nor `url`".to_owned())
+        Err(ServerImportError::NoReach)
     } else if url.as_deref().is_some_and(names_user) {
-        Err("its address holds a user name or password; send that in a header instead".to_owned())
+        Err(ServerImportError::CredentialsInAddress)
     } else {
-        check_server(name)
+        check_server(name).map_err(ServerImportError::Name)
     };
     if let Err(why) = why {
         return plan.left.push(format!("the MCP server `{name}`: {why}"));

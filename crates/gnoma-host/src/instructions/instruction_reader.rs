@@ -98,45 +98,11 @@ impl<'h> InstructionReader<'h> {
 
     fn read_at(&mut self, path: &Path, project: Option<Project<'_>>, depth: usize) {
         let place = self.describe_place(path, project);
-        let Ok(real) = path.canonicalize() else { return };
-        if !real.is_file() || self.seen.contains(&real) {
-            return;
+        let Some(real) = self.claim_file(path, &place) else { return };
+        if let Some(why) = exclusion_reason((path, &real), project, depth) {
+            return self.warn(format!("`{place}` was left out: {why}"));
         }
-        if self.seen.len() == MAX_FILES {
-            if !std::mem::replace(&mut self.is_full, true) {
-                self.warn(format!(
-                    "there are more than {MAX_FILES} instruction files; those farthest away were \
-                     left out, such as `{place}`"
-                ));
-            }
-            return;
-        }
-        self.seen.insert(real.clone());
-        if project.is_some_and(|(_, root)| !real.starts_with(root)) {
-            return self.warn(format!("`{place}` was left out: it leads outside the project"));
-        }
-        // An import and a link name any file; the others are named like instructions themselves.
-        let is_link = project.is_some_and(|(_, root)| leads_to_secret(path, &real, root));
-        if is_link || depth > 0 && find_secret(&real).is_some() {
-            return self.warn(format!("`{place}` was left out: it may contain secrets"));
-        }
-        let (text, is_cut) = match read_start(&real) {
-            Ok(FileStart::Text(text, is_cut)) => (text, is_cut),
-            Ok(FileStart::OtherEncoding) => {
-                return self
-                    .warn(format!("`{place}` is not UTF-8 and was left out; save it as UTF-8"));
-            }
-            Ok(FileStart::Binary) => {
-                return self.warn(format!("`{place}` is not text and was left out"));
-            }
-            Err(error) => {
-                return self.warn(format!("`{place}` cannot be read and was left out: {error}"));
-            }
-        };
-        if is_cut {
-            let most = MAX_FILE_BYTES >> 10;
-            self.warn(format!("`{place}` is longer than {most} KiB; its end was cut off"));
-        }
+        let Some(text) = self.read_text(&real, &place) else { return };
         let (body, paths) = split_front_matter(&text);
         if !paths.is_empty() && path.components().any(|part| part.as_os_str() == "rules") {
             return self.found.scoped.push((place, paths.join(", ")));
@@ -154,6 +120,46 @@ impl<'h> InstructionReader<'h> {
                 self.read_at(&path, project, depth + 1);
             }
         }
+    }
+
+    /// Marks a file as read and returns its path without links; `None` if it is no file, was read before, or too many
+    /// were.
+    fn claim_file(&mut self, path: &Path, place: &str) -> Option<PathBuf> {
+        let real = path.canonicalize().ok()?;
+        if !real.is_file() || self.seen.contains(&real) {
+            return None;
+        }
+        if self.seen.len() == MAX_FILES {
+            if !std::mem::replace(&mut self.is_full, true) {
+                self.warn(format!(
+                    "there are more than {MAX_FILES} instruction files; those farthest away were \
+                     left out, such as `{place}`"
+                ));
+            }
+            return None;
+        }
+        self.seen.insert(real.clone());
+        Some(real)
+    }
+
+    /// Reads the beginning of a file; warns if that is not all of it, or no text.
+    fn read_text(&mut self, real: &Path, place: &str) -> Option<String> {
+        let warning = match read_start(real) {
+            Ok(FileStart::Text(text, is_cut)) => {
+                if is_cut {
+                    let most = MAX_FILE_BYTES >> 10;
+                    self.warn(format!("`{place}` is longer than {most} KiB; its end was cut off"));
+                }
+                return Some(text);
+            }
+            Ok(FileStart::OtherEncoding) => {
+                format!("`{place}` is not UTF-8 and was left out; save it as UTF-8")
+            }
+            Ok(FileStart::Binary) => format!("`{place}` is not text and was left out"),
+            Err(error) => format!("`{place}` cannot be read and was left out: {error}"),
+        };
+        self.warn(warning);
+        None
     }
 
     /// Says why the file of a folder that is named like instructions cannot be read, if it is there and is no file.
@@ -238,6 +244,22 @@ impl<'h> InstructionReader<'h> {
         self.found.parts.retain(|part| !part.text.is_empty());
         self.found
     }
+}
+
+/// Returns the reason why a file must not be among the instructions. `real` is its path without links, and `depth` is 0
+/// if no import names it.
+fn exclusion_reason(
+    (path, real): (&Path, &Path),
+    project: Option<Project<'_>>,
+    depth: usize,
+) -> Option<&'static str> {
+    if project.is_some_and(|(_, root)| !real.starts_with(root)) {
+        return Some("it leads outside the project");
+    }
+    // An import and a link name any file; the others are named like instructions themselves.
+    let is_link = project.is_some_and(|(_, root)| leads_to_secret(path, real, root));
+    let is_secret = is_link || depth > 0 && find_secret(real).is_some();
+    is_secret.then_some("it may contain secrets")
 }
 
 /// Reports whether a name after `@` means a text file: names of packages and people look alike otherwise.

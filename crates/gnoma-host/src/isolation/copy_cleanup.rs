@@ -1,6 +1,6 @@
 //! Abandoned copies: of elfs that ended, and of processes that were killed.
 //!
-//! Whoever works in a copy holds the lock beside it, which the system releases with the process.
+//! The process that uses a copy holds the lock beside it, which the system releases when the process ends.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -61,7 +61,7 @@ fn acquire_lock(lock: &Path) -> io::Result<Option<File>> {
     for _ in 0..MAX_TRIES {
         let file = options.open(lock)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // One that was removed meanwhile keeps nobody out.
+            // A lock file that was removed since locks nothing.
             Ok(()) if is_at(&file, lock) => return Ok(Some(file)),
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),

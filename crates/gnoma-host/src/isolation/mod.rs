@@ -21,12 +21,11 @@ use std::{
 
 use gnoma_core::{
     protocol::{Environment, SessionSpec},
-    store::StoreError,
     tool::{ChildMerge, ChildTask, Tier},
 };
 use gnoma_store::checkpoint::{Candidate, Checkpointer, ReservedRoom, SnapshotId};
 
-use gnoma_engine::{CheckpointReadiness, Routes};
+use gnoma_engine::{CheckpointReadiness, MissingFilesError, Routes};
 use tokio::{
     sync::{OwnedMutexGuard, watch},
     time::timeout,
@@ -35,19 +34,20 @@ use tokio::{
 use self::copy_cleanup::CopyPlace;
 pub(crate) use self::copy_cleanup::remove_orphans;
 use crate::{
-    HostError, Project, Result, blocking_work::off_loop, extensions, live::MergePreview,
-    session_stores, shared::WorkspaceKey,
+    HostError, Project, Result,
+    blocking_work::off_loop,
+    extensions,
+    live::{CopyMergeError, MergePreview},
+    session_stores,
+    shared::WorkspaceKey,
 };
 
 /// The interval at which to check whether files are still written to a copy that is to be removed.
 const STILL_FILLED: Duration = Duration::from_millis(20);
-/// Longest wait for a copy that nobody wants any more to stop; what is written to it later goes with the next start.
+/// Longest wait for the writing to an unwanted copy to stop; files that are written later are removed at the next start.
 const MAX_STOPPING: Duration = Duration::from_secs(60);
 /// Longest wait for the files of a copy.
 const MAX_FILLING: Duration = Duration::from_secs(3600);
-
-/// The reason why nothing of a deleted copy is merged.
-const DELETED: &str = "its copy of the project was deleted";
 
 /// Returns the label of a merge of an elf's changes.
 pub(crate) fn merge_label(elf: &str) -> String {
@@ -68,7 +68,7 @@ pub(crate) struct IsolatedCopy {
     environment: Environment,
     /// The folder that replaces the project's.
     root: PathBuf,
-    /// The same, open: one that was made again under its name is another.
+    /// The same folder, open: a folder that is made again under its name is another.
     opened: Option<File>,
     /// The project's own folder, of which this is a copy.
     of: PathBuf,
@@ -90,11 +90,11 @@ pub(crate) struct IsolatedCopy {
 }
 
 impl IsolatedCopy {
-    /// Makes a copy of the parent's project for the elf `name`; `id` names its place. Its files come beside what
-    /// follows ([`Self::files_ready`]), unless somebody `waits` for them.
+    /// Makes a copy of the parent's project for the elf `name`; `id` names its place. Its files are copied in the
+    /// background ([`Self::files_ready`]), unless the caller `waits` for them.
     ///
     /// # Errors
-    /// No files are kept here, or there is no room; in a sentence.
+    /// No files are saved here, or there is no room; in a sentence.
     pub(crate) async fn create_copy(
         parent: &Arc<Project>,
         (id, name): (&str, &str),
@@ -108,17 +108,9 @@ impl IsolatedCopy {
         let waits = waits || parent.spec.folder != of.root;
         let parent = Arc::clone(parent);
         off_loop(move || async move {
-            let failed = |error: HostError| copy_error(&error.cause);
-            let unkept = |error: StoreError| copy_error(&error.sentence);
-            let keeper = shared.open_checkpointer(&of).map_err(unkept)?;
-            let base = keeper.keep_for(session.clone(), format!("before {label}")).await;
-            let base = base.map_err(unkept)?;
-            let base: SnapshotId = base.parse().map_err(|_| {
-                HostError::failure(
-                    "a checkpoint has a name that cannot \
-                     be used",
-                )
-            })?;
+            let keeper = shared.open_checkpointer(&of);
+            let keeper = keeper.map_err(|error| copy_error(&error.sentence))?;
+            let base = save_base(&keeper, session.clone(), &label).await?;
             let place = CopyPlace::create_in(&all, &id).map_err(|error| {
                 copy_error(&format!("the folder `{}` cannot be written: {error}", all.display()))
             })?;
@@ -142,13 +134,13 @@ impl IsolatedCopy {
             };
             // Hooks may look at it before the first call.
             let waits = waits || !extensions::found_hooks(&parent).0.is_empty();
-            made.fill_folder(waits).map_err(failed)?;
+            made.fill_folder(waits).map_err(|error| copy_error(&error.cause))?;
             Ok(made)
         })
         .await
     }
 
-    /// Blocks, but for the files where nobody `waits` for them.
+    /// Fills the folder of the copy. Blocks; the files are copied in the background unless the caller `waits` for them.
     fn fill_folder(&mut self, waits: bool) -> Result<()> {
         std::fs::create_dir(&self.root)?;
         self.root = self.root.canonicalize()?;
@@ -164,7 +156,7 @@ impl IsolatedCopy {
         Ok(())
     }
 
-    /// Has the files copied on a thread of its own.
+    /// Copies the files on a thread of its own.
     fn fill_beside(&self, room: ReservedRoom) -> Result<CheckpointReadiness> {
         let (told, filled) = watch::channel(None);
         let (keeper, base, root) = (Arc::clone(&self.keeper), self.base.clone(), self.root.clone());
@@ -173,7 +165,8 @@ impl IsolatedCopy {
         filling.spawn(move || {
             let done = keeper.workspace().copy_to(&base, &root, &room, &unwanted);
             drop(room);
-            told.send_replace(Some(done.map_err(|error| copy_error(&error.to_string()).cause)));
+            let failed = |cause: &str| MissingFilesError(copy_error(cause).cause);
+            told.send_replace(Some(done.map_err(|error| failed(&error.to_string()))));
         })?;
         Ok(filled)
     }
@@ -184,12 +177,15 @@ impl IsolatedCopy {
     }
 
     /// Waits until the files are there.
-    async fn wait_until_filled(&self) -> std::result::Result<(), String> {
+    async fn wait_until_filled(&self) -> Result<(), CopyMergeError> {
         let Some(mut filled) = self.filled.clone() else { return Ok(()) };
         match timeout(MAX_FILLING, filled.wait_for(Option::is_some)).await {
-            Ok(Ok(done)) => done.clone().unwrap_or(Ok(())),
-            Ok(Err(_gone)) => Err(DELETED.to_owned()),
-            Err(_late) => Err("its copy of the project took too long to make".to_owned()),
+            Ok(Ok(done)) => {
+                let done = done.clone().unwrap_or(Ok(()));
+                done.map_err(|error| CopyMergeError::Incomplete(error.0))
+            }
+            Ok(Err(_gone)) => Err(CopyMergeError::Deleted),
+            Err(_late) => Err(CopyMergeError::TooSlow),
         }
     }
 
@@ -197,7 +193,7 @@ impl IsolatedCopy {
     /// project itself.
     ///
     /// # Errors
-    /// It is to work outside of what was copied.
+    /// The elf is to work outside of the copied folders.
     pub(crate) fn session_spec(&self, spec: SessionSpec) -> Result<SessionSpec> {
         let folder = self.path_in_copy(&spec.folder).filter(|folder| folder.is_dir());
         let Some(folder) = folder else {
@@ -255,20 +251,20 @@ impl IsolatedCopy {
         self.merges = Some(next);
     }
 
-    /// Makes the copy what a merge would make of the project, where that has changed meanwhile.
+    /// Makes the copy what a merge would make of the project, if that has changed since.
     ///
     /// # Errors
-    /// Why nothing can be merged.
-    pub(crate) async fn bring_up(&mut self) -> std::result::Result<MergePreview, String> {
+    /// Nothing can be merged.
+    pub(crate) async fn bring_up(&mut self) -> Result<MergePreview, CopyMergeError> {
         self.wait_until_filled().await?;
         if !self.is_there() {
-            return Err(DELETED.to_owned());
+            return Err(CopyMergeError::Deleted);
         }
         let (root, base, label) = (self.root.clone(), self.base.clone(), self.label.clone());
         let found = self.keeper.run_for_session(self.session.clone(), move |workspace| {
             workspace.build_candidate(&base, &workspace.open_sibling(&root)?, &label)
         });
-        let found = found.await.map_err(|error| error.to_string())?;
+        let found = found.await?;
         self.is_brought_up = matches!(found, Candidate::Same | Candidate::BroughtUp(_));
         Ok(match found {
             Candidate::Nothing | Candidate::Conflict => MergePreview::Nothing,
@@ -286,11 +282,10 @@ impl IsolatedCopy {
         if let Some(why) = why_not.as_ref().filter(|_| is_under_way(self.filled.as_ref())) {
             return merge_reports::describe_unmerged(why, "");
         }
-        if let Err(why) = self.wait_until_filled().await {
-            return merge_reports::describe_unmerged(&why, "");
-        }
-        if !self.is_there() {
-            return merge_reports::describe_unmerged(DELETED, "");
+        let filled = self.wait_until_filled().await;
+        let there = if self.is_there() { Ok(()) } else { Err(CopyMergeError::Deleted) };
+        if let Err(error) = filled.and(there) {
+            return merge_reports::describe_unmerged(&error.to_string(), "");
         }
         let (root, base, label) = (self.root.clone(), self.base.clone(), self.label.clone());
         let is_checked = self.is_brought_up;
@@ -345,6 +340,18 @@ impl Drop for IsolatedCopy {
 /// Reports whether files are still written to a copy.
 fn is_under_way(filled: Option<&CheckpointReadiness>) -> bool {
     filled.is_some_and(|filled| filled.borrow().is_none() && filled.has_changed().is_ok())
+}
+
+/// Saves the files of the project as the base of a copy.
+async fn save_base(
+    keeper: &Checkpointer,
+    session: Option<String>,
+    label: &str,
+) -> Result<SnapshotId> {
+    let base = keeper.keep_for(session, format!("before {label}")).await;
+    let base = base.map_err(|error| copy_error(&error.sentence))?;
+    let unusable = || HostError::failure("a checkpoint has a name that cannot be used");
+    base.parse().map_err(|_| unusable())
 }
 
 /// Returns the workplace of which a copy can be made.

@@ -5,9 +5,8 @@ use std::sync::{Arc, Weak};
 use gnoma_core::{
     Command, Event, ModelRef,
     info::Choice,
-    protocol::{Reply, Request, RequestError, RequestErrorKind, TaskRequest},
-    session::{NoticeLevel, PermissionMode},
-    suggest::{find_model, nearest_name},
+    protocol::{Reply, Request, RequestError, TaskReport, TaskRequest},
+    session::{NoticeLevel, PermissionMode, StepTurn},
     task::box_future,
 };
 use gnoma_engine::Rights;
@@ -21,87 +20,121 @@ use super::{
     task_link::TaskOrder,
     task_run,
 };
-use crate::tasks::{STRONGER, restricted_mode};
+use crate::tasks::{STRONGER, restricted_mode, unknown_model};
 
 impl Actor {
-    /// Does what the run of a task wants.
+    /// Does what the run of a task wants; `None`: it has ended.
     pub(super) fn follow_order(&mut self, order: Option<TaskOrder>) {
-        // The engine's own mode: the log may not have told of it yet.
-        let mode = self.kept.lock().rights.as_ref().map(Rights::mode);
-        let (is_interactive, has_own_budget) = {
-            let kept = self.kept.lock();
-            (kept.spec.interactive, kept.spec.has_own_budget())
+        let Some(order) = order else {
+            self.tasks.end_run();
+            return self.release_held_messages();
         };
-        let known = match &self.engine {
-            Engine::Open(opened) => (opened.models)(),
-            Engine::Opening(_) | Engine::Changing(_) | Engine::Gone => Vec::new(),
-        };
-        let Some(link) = self.tasks.link() else { return };
         match order {
-            None => {
-                self.tasks.end_run();
-                self.release_held_messages();
+            TaskOrder::Tell(text) => self.push(Event::Notice { level: NoticeLevel::Info, text }),
+            TaskOrder::Report(report, replier) => self.report_run(report, replier),
+            TaskOrder::Open { modes, models } => self.open_run(&modes, &models),
+            TaskOrder::Unrestrict => self.lift_restriction(),
+            TaskOrder::Ask { question, choices } => {
+                let is_attended = self.kept.lock().spec.interactive;
+                self.ask_for_task(question, choices, is_attended);
             }
-            Some(TaskOrder::Tell(text)) => {
-                self.push(Event::Notice { level: NoticeLevel::Info, text });
+            TaskOrder::AskAfterFailure { question, choices } => {
+                self.ask_after_failure(question, choices);
             }
-            Some(TaskOrder::Report(report, replier)) => {
-                if let Ok(report) = &report {
-                    let text = report.summary.clone();
-                    // A session that is gone has no hooks to tell.
-                    let _gone = self.send_command(Command::Notify { text: text.clone() });
-                    self.push(Event::Notice { level: NoticeLevel::Info, text });
+            TaskOrder::Reserve => {
+                if let Some(link) = self.tasks.link() {
+                    link.reserve();
                 }
-                replier.reply(report.map(Reply::Task));
-            }
-            Some(TaskOrder::Open { modes, models }) => {
-                if let Some(error) = unknown_model(&known, &models) {
-                    return link.open(Some(error));
-                }
-                link.open(None);
-                let to = mode.map_or(PermissionMode::Deny, |own| restricted_mode(own, &modes));
-                link.restriction = mode.filter(|own| *own != to).map(|own| (to, own));
-                if mode != Some(to) {
-                    // A session that is gone fails the next step.
-                    let _gone = self.send_command(Command::SetMode { mode: to });
-                }
-            }
-            Some(TaskOrder::Unrestrict) => {
-                if let Some((to, own)) = link.restriction.take()
-                    && mode == Some(to)
-                {
-                    let _gone = self.send_command(Command::SetMode { mode: own });
-                }
-            }
-            Some(TaskOrder::Ask { question, choices }) => {
-                let asked = link.ask_question(question, choices, is_interactive);
-                self.push_question(asked.into_iter().collect());
-            }
-            Some(TaskOrder::AskAfterFailure { question, mut choices }) => {
-                if known.len() == 1 {
-                    choices.retain(|choice| choice != STRONGER);
-                }
-                let is_attended = is_interactive && !has_own_budget;
-                let asked = link.ask_question(question.clone(), choices, is_attended);
-                if asked.is_some() {
-                    let _gone = self.send_command(Command::Notify { text: question });
-                }
-                self.push_question(asked.into_iter().collect());
-            }
-            Some(TaskOrder::Reserve) => {
-                link.reserve();
                 self.grant_reservation();
             }
-            Some(TaskOrder::Turn(turn)) => {
-                if let Some(turn) = link.begin_turn(turn)
-                    && let Err(error) = self.send_command(Command::RunStep(turn))
-                    && let Some(link) = self.tasks.link()
-                {
-                    link.fail_step(&error);
-                }
-                self.release_held_messages();
-            }
+            TaskOrder::Turn(turn) => self.begin_step(turn),
         }
+    }
+
+    /// Tells people how a run ended, and then whoever asked for it.
+    fn report_run(&mut self, report: Result<Box<TaskReport>, RequestError>, replier: Replier) {
+        if let Ok(report) = &report {
+            let text = report.summary.clone();
+            // A session that is gone has no hooks to tell.
+            let _gone = self.send_command(Command::Notify { text: text.clone() });
+            self.push(Event::Notice { level: NoticeLevel::Info, text });
+        }
+        replier.reply(report.map(Reply::Task));
+    }
+
+    /// The models that can be chosen now.
+    fn known_models(&self) -> Vec<Choice> {
+        match &self.engine {
+            Engine::Open(opened) => (opened.models)(),
+            Engine::Opening(_) | Engine::Changing(_) | Engine::Gone => Vec::new(),
+        }
+    }
+
+    /// The engine's own mode: the log may not have told of it yet.
+    fn engine_mode(&self) -> Option<PermissionMode> {
+        self.kept.lock().rights.as_ref().map(Rights::mode)
+    }
+
+    /// Holds the session to the modes of a run, unless one of its models is not there.
+    fn open_run(&mut self, modes: &[PermissionMode], models: &[String]) {
+        let known = self.known_models();
+        let arms: Vec<ModelRef> = known.into_iter().filter_map(|choice| choice.arm).collect();
+        let mode = self.engine_mode();
+        let Some(link) = self.tasks.link() else { return };
+        if let Some(error) = unknown_model(&arms, models) {
+            return link.open(Some(error));
+        }
+        link.open(None);
+        let to = mode.map_or(PermissionMode::Deny, |own| restricted_mode(own, modes));
+        link.restriction = mode.filter(|own| *own != to).map(|own| (to, own));
+        if mode != Some(to) {
+            // A session that is gone fails the next step.
+            let _gone = self.send_command(Command::SetMode { mode: to });
+        }
+    }
+
+    /// Gives the session the mode again that it had before the run, unless somebody has changed it.
+    fn lift_restriction(&mut self) {
+        let restriction = self.tasks.link().and_then(|link| link.restriction.take());
+        if let Some((_, own)) = restriction.filter(|(to, _)| self.engine_mode() == Some(*to)) {
+            let _gone = self.send_command(Command::SetMode { mode: own });
+        }
+    }
+
+    /// Shows a question of a task. Returns whether it waits for an answer.
+    fn ask_for_task(&mut self, question: String, choices: Vec<String>, is_attended: bool) -> bool {
+        let link = self.tasks.link();
+        let asked = link.and_then(|link| link.ask_question(question, choices, is_attended));
+        let waits = asked.is_some();
+        self.push_question(asked.into_iter().collect());
+        waits
+    }
+
+    /// Asks what to do about a step that failed, unless a schedule began the run.
+    fn ask_after_failure(&mut self, question: String, mut choices: Vec<String>) {
+        if self.known_models().len() == 1 {
+            choices.retain(|choice| choice != STRONGER);
+        }
+        let is_attended = {
+            let kept = self.kept.lock();
+            kept.spec.interactive && !kept.spec.has_own_budget()
+        };
+        if self.ask_for_task(question.clone(), choices, is_attended) {
+            let _gone = self.send_command(Command::Notify { text: question });
+        }
+    }
+
+    /// Begins the turn of a step, or of steps that run side by side.
+    fn begin_step(&mut self, turn: StepTurn) {
+        let children = self.kept.lock().step_children.clone();
+        let turn = self.tasks.link().and_then(|link| link.begin_turn(turn, &children));
+        if let Some(turn) = turn
+            && let Err(error) = self.send_command(Command::RunStep(turn))
+            && let Some(link) = self.tasks.link()
+        {
+            link.fail_step(&error);
+        }
+        self.release_held_messages();
     }
 
     /// Gives the session to the step of a task that waits for it, if no turn runs or is asked for.
@@ -171,25 +204,11 @@ impl Actor {
             TaskRequest::List
             | TaskRequest::Show { .. }
             | TaskRequest::History { .. }
+            | TaskRequest::Complete { .. }
             | TaskRequest::Schedules
             | TaskRequest::DeclineOffer => {
                 self.answer_beside(Request::Task(request), replier);
             }
         }
     }
-}
-
-/// Refuses a run whose steps want a model that is not in the session. Where no model is known yet, any may be.
-fn unknown_model(known: &[Choice], wanted: &[String]) -> Option<RequestError> {
-    let arms: Vec<&ModelRef> = known.iter().filter_map(|choice| choice.arm.as_ref()).collect();
-    let is_unknown = |name: &&String| find_model(name, arms.iter().copied()).is_none();
-    let name = wanted.iter().find(is_unknown).filter(|_| !arms.is_empty())?;
-    let cause =
-        format!("a step wants the model `{name}`, which is not in this session; nothing was run");
-    let near = nearest_name(name, arms.iter().map(|arm| arm.model.as_str()));
-    let remedy = match near {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "`gnoma models` lists the models".to_owned(),
-    };
-    Some(RequestError::new(RequestErrorKind::Invalid, cause).with_remedy(remedy))
 }

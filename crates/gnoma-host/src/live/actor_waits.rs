@@ -1,4 +1,4 @@
-//! When a session rests or asks, for requests that wait for it.
+//! Answers requests that wait until a session rests or asks.
 
 use gnoma_core::{protocol::SessionView, session::SessionState};
 

@@ -1,4 +1,4 @@
-//! What the starter of a session learns while it works: its model, what it does, and what it has changed and spent.
+//! The status of a child for its starter: its model, its activity, its changes and its spending.
 //! Pure except for the channel.
 
 use std::collections::BTreeSet;
@@ -7,6 +7,7 @@ use gnoma_core::{
     CallId, Event, ToolCall, Usage, text_truncation,
     tool::{ChildState, ChildStatus, tool_label},
 };
+use gnoma_engine::gate::NOBODY_TO_ASK;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -54,7 +55,7 @@ impl ChildStatusFold {
         &self.now
     }
 
-    /// Takes in what happened.
+    /// Applies an event of the session to its status.
     pub(super) fn apply_event(&mut self, event: &Event) {
         let now = &mut self.now;
         match event {
@@ -70,15 +71,9 @@ impl ChildStatusFold {
                 set_activity(now, &format!("preparing {}", tool_label(name)));
             }
             Event::ToolStarted { call } => set_activity(now, &describe_call(call)),
-            Event::PermissionAsked { call, .. } => {
-                self.asked.insert(call.id.clone());
-                now.state = ChildState::Asking;
-            }
-            Event::PermissionDecided { call, .. } => {
-                self.asked.remove(call);
-                if self.asked.is_empty() {
-                    now.state = ChildState::Working;
-                }
+            Event::PermissionAsked { call, .. } => self.open_question(call),
+            Event::PermissionDecided { call, allowed, reason } => {
+                self.close_question(call, reason, *allowed);
             }
             Event::ToolEnded { diff: Some(diff), .. } if self.changed.len() < MAX_CHANGED => {
                 self.changed.extend(changed_files(diff));
@@ -94,15 +89,32 @@ impl ChildStatusFold {
                 now.usage += *turn;
             }
             Event::Cost { session_micro_usd, .. } => now.micro_usd = *session_micro_usd,
-            Event::TurnEnded { usage, .. } => {
-                self.before += *usage;
-                now.usage = self.before;
-                now.state = ChildState::Ended;
-                now.doing.clear();
-            }
+            Event::TurnEnded { usage, .. } => self.end_turn(*usage),
             _ => return,
         }
         self.publish_status();
+    }
+
+    fn end_turn(&mut self, usage: Usage) {
+        self.before += usage;
+        self.now.usage = self.before;
+        self.now.state = ChildState::Ended;
+        self.now.doing.clear();
+    }
+
+    fn open_question(&mut self, call: &ToolCall) {
+        self.asked.insert(call.id.clone());
+        self.now.state = ChildState::Asking;
+    }
+
+    fn close_question(&mut self, call: &CallId, reason: &str, is_allowed: bool) {
+        self.asked.remove(call);
+        if self.asked.is_empty() {
+            self.now.state = ChildState::Working;
+        }
+        if !is_allowed && reason.contains(NOBODY_TO_ASK) {
+            self.now.unattended_denial.get_or_insert_with(|| reason.to_owned());
+        }
     }
 
     /// Forgets the verdict on the session's work, because the work is checked again.
@@ -115,8 +127,8 @@ impl ChildStatusFold {
         (&self.found.0, &self.found.1)
     }
 
-    /// A session that it started has ended.
-    pub(super) fn ended_below(&mut self, last: &ChildStatus) {
+    /// Adds the cost of a session that this one started and that has ended.
+    pub(super) fn add_child_cost(&mut self, last: &ChildStatus) {
         self.now.below_micro_usd += last.micro_usd + last.below_micro_usd;
         self.publish_status();
     }

@@ -1,8 +1,8 @@
 //! Sessions that tools start: each lives for one turn, and never longer than its waiter or the session that started
 //! it.
 //!
-//! A child is a session like any other, with its parent's name in its envelopes. Whoever sees it may answer its
-//! questions; so may whoever sees its parent, where the same question is asked on behalf of the call.
+//! A child is a session like any other, with its parent's name in its envelopes. Clients of the child may answer its
+//! questions; so may clients of its parent, which shows the same question at the call.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,7 +13,7 @@ use std::{
 use gnoma_core::{
     CallId, Content,
     info::ChildInfo,
-    protocol::{Detach, Question as Asked, Request, RequestErrorKind, SessionSpec},
+    protocol::{Question as Asked, Request, RequestErrorKind},
     session::{Outcome, PermissionAnswer, SessionState},
     store::SessionId,
     sync::Mutex,
@@ -32,10 +32,10 @@ use tokio::{
 
 use super::{
     child_result::{last_answer, to_child_end, to_spawn_error},
+    child_start::{ReservedChild, prepare_opened, reserve_child, start_prepared},
     child_status::ChildStatusFold,
-    elfs::StartingElf,
     handle::{SessionHandle, SessionMeta},
-    ports::{ChildOpening, MergePreview},
+    ports::MergePreview,
     session_start::{self, SessionStartup},
     shared::HostShared,
 };
@@ -69,7 +69,7 @@ impl Spawner for Children {
     }
 }
 
-/// A child, as whoever waits for it has it. Dropping it ends the child.
+/// A running child, held by its waiter. Dropping it ends the child.
 struct Child {
     live: SessionHandle,
     id: SessionId,
@@ -96,11 +96,11 @@ struct Child {
 }
 
 /// The step that follows the end of a turn.
-enum TurnContinuation {
+enum NextStep {
     /// Another turn of the child.
-    Goes,
+    Turn,
     /// The end, and why its changes cannot be merged, if that was determined.
-    Ends(Option<String>),
+    End(Option<String>),
 }
 
 impl Drop for Child {
@@ -109,7 +109,8 @@ impl Drop for Child {
         let last = self.live.kept.lock().following.as_ref().map(|it| it.current_status().clone());
         if let (Some(last), Some(above)) = (last, self.above.upgrade()) {
             let mut above = above.lock();
-            above.following.iter_mut().for_each(|it| it.ended_below(&last));
+            above.step_children.note(&self.parent.call, &last, None);
+            above.following.iter_mut().for_each(|it| it.add_child_cost(&last));
         }
     }
 }
@@ -119,8 +120,8 @@ impl Drop for Child {
 async fn copy_failure(copied: &mut Option<CheckpointReadiness>) -> String {
     if let Some(copied) = copied {
         let done = copied.wait_for(Option::is_some).await.map(|done| done.clone());
-        if let Ok(Some(Err(why))) = done {
-            return why;
+        if let Ok(Some(Err(error))) = done {
+            return error.0;
         }
     }
     std::future::pending().await
@@ -135,63 +136,32 @@ async fn start_child(
     let begun = Instant::now();
     let (notices, heard) = session_start::notice_channel();
     let (name, content) = (task.name.clone(), std::mem::take(&mut task.content));
-    let by = SessionId::new(parent.session.as_str());
-    let (services, wanted, above, _starting) = {
-        let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
-        let starting = StartingElf::new(&shared, by.clone(), name.clone());
-        let above = shared.find_session(&by).map_err(to_spawn_error)?;
-        let resumed = task.resume.as_deref().map(SessionId::new);
-        if let Some(id) = resumed.as_ref().filter(|id| shared.find_session(id).is_ok()) {
-            return Err(SpawnError::Failed(format!(
-                "elf `{id}` is at work, so it cannot be resumed"
-            )));
-        }
-        let given = Some(SessionId::new(task.id.as_str())).filter(|_| !task.id.is_empty());
-        let id = resumed.or(given).unwrap_or_else(|| shared.opener.new_id());
-        let kept = above.kept.lock();
-        let rights = kept.rights.clone().ok_or(SpawnError::Unavailable)?;
-        let scope = Arc::new(kept.scope.in_turn(parent.turn.as_str()));
-        let scope = scope.for_child(id.as_str(), task.limit_micro_usd);
-        let scope = scope.map_err(|deep| SpawnError::TooMany(deep.to_string()))?;
-        let (notices, spawner) = (notices.clone(), Arc::clone(&shared.spawner));
-        let wanted = ChildOpening { id, task, scope, rights, notices, spawner };
-        (Arc::clone(&kept.services), wanted, Arc::downgrade(&above.kept), starting)
-    };
-    let (id, scope) = (wanted.id.clone(), wanted.scope.clone());
-    let call = wanted.task.call.clone().unwrap_or_else(|| parent.call.clone());
-    let (spec, mut prepared) = services.prepare_child(wanted).await.map_err(to_spawn_error)?;
-    prepared.info.child = Some(ChildInfo { call, name: name.clone() });
-    // All of it, so that the call is told what goes wrong.
-    let opened = prepared.opening.await.map_err(to_spawn_error)?;
-    prepared.opening = Box::pin(async { Ok(opened) });
-    // Windows come and go; it ends with its turn.
-    let spec = SessionSpec { detach: Detach::Keep, ..spec };
-    let child = {
-        let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
-        let changed = shared.changed.subscribe();
-        let is_saved = prepared.services.is_saved();
-        let following =
-            Some(ChildStatusFold::new((id.to_string(), is_saved), name.clone(), status));
-        let beginning = SessionStartup { spec, scope: Some(scope), following, notices, heard };
-        session_start::start_session(&shared, beginning, prepared).map_err(to_spawn_error)?;
-        let live = shared.find_session(&id).map_err(to_spawn_error)?;
-        Child {
-            live,
-            id,
-            name,
-            begun,
-            control: Some(control),
-            unsent: VecDeque::new(),
-            retry: None,
-            parent,
-            above,
-            changed,
-            put: HashMap::new(),
-            asking: JoinSet::new(),
-            proofs: 0,
-            is_proving: false,
-            shared: Arc::downgrade(&shared),
-        }
+    let ReservedChild { services, opening, above, starting: _starting } =
+        reserve_child(shared, &parent, task, notices.clone())?;
+    let (id, scope) = (opening.id.clone(), opening.scope.clone());
+    let call = opening.task.call.clone().unwrap_or_else(|| parent.call.clone());
+    let info = ChildInfo { call, name: name.clone() };
+    let (spec, prepared) = prepare_opened(&*services, opening, info).await?;
+    let is_saved = prepared.services.is_saved();
+    let following = Some(ChildStatusFold::new((id.to_string(), is_saved), name.clone(), status));
+    let startup = SessionStartup { spec, scope: Some(scope), following, notices, heard };
+    let (live, changed) = start_prepared(shared, &id, startup, prepared)?;
+    let child = Child {
+        live,
+        id,
+        name,
+        begun,
+        control: Some(control),
+        unsent: VecDeque::new(),
+        retry: None,
+        parent,
+        above,
+        changed,
+        put: HashMap::new(),
+        asking: JoinSet::new(),
+        proofs: 0,
+        is_proving: false,
+        shared: Weak::clone(shared),
     };
     child.live.ask(Request::Send { content }).await.map_err(to_spawn_error)?;
     Ok(child)
@@ -206,7 +176,7 @@ impl Child {
             self.changed.borrow_and_update();
             let outcome = self.live.kept.lock().outcome.take();
             if let Some(outcome) = outcome
-                && let TurnContinuation::Ends(why_not) = self.decide_next(&outcome).await
+                && let NextStep::End(why_not) = self.decide_next(&outcome).await
             {
                 break (outcome, why_not);
             }
@@ -235,6 +205,9 @@ impl Child {
         let following =
             self.live.kept.lock().following.as_ref().map(|it| it.current_status().clone());
         let last = following.unwrap_or_default();
+        if let Some(above) = self.above.upgrade() {
+            above.lock().step_children.note(&self.parent.call, &last, Some(end.clone()));
+        }
         let merge = self.merge_changes(&end, &last, unproved).await;
         let duration_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(ChildResult { session: self.id.to_string(), end, text, last, duration_ms, merge })
@@ -263,7 +236,7 @@ impl Child {
         Some(merge)
     }
 
-    /// Does what whoever started it wants of it.
+    /// Applies a request of the child's starter.
     async fn apply_control(&mut self, wish: Option<ChildControl>) {
         match wish {
             Some(ChildControl::Say(text)) => {
@@ -277,10 +250,10 @@ impl Child {
 
     /// Decides what follows a turn with this outcome. If the project has checks, they run on the merged files
     /// before anything lands, unless they already ran on exactly those.
-    async fn decide_next(&mut self, outcome: &Outcome) -> TurnContinuation {
+    async fn decide_next(&mut self, outcome: &Outcome) -> NextStep {
         let was_proof = std::mem::take(&mut self.is_proving);
-        if self.goes_on(outcome).await {
-            return TurnContinuation::Goes;
+        if self.send_next_message(outcome).await {
+            return NextStep::Turn;
         }
         let (passed, prover) = {
             let kept = self.live.kept.lock();
@@ -288,26 +261,26 @@ impl Child {
             (passed, kept.prover.clone())
         };
         let (Some(prover), Outcome::Complete { .. }) = (prover, outcome) else {
-            return TurnContinuation::Ends(None);
+            return NextStep::End(None);
         };
         match passed {
-            Some(false) if !was_proof => return TurnContinuation::Ends(None),
-            Some(false) => return TurnContinuation::Ends(Some(self.describe_failed_checks())),
-            None if was_proof => return TurnContinuation::Ends(Some(UNPROVED.to_owned())),
+            Some(false) if !was_proof => return NextStep::End(None),
+            Some(false) => return NextStep::End(Some(self.describe_failed_checks())),
+            None if was_proof => return NextStep::End(Some(UNPROVED.to_owned())),
             Some(true) | None => (),
         }
         let services = Arc::clone(&self.live.kept.lock().services);
         tokio::select! {
             () = services.merge_next() => (),
-            () = self.wait_until_cancelled() => return TurnContinuation::Ends(Some("it was cancelled".to_owned())),
+            () = self.wait_until_cancelled() => return NextStep::End(Some("it was cancelled".to_owned())),
         }
-        if self.goes_on(outcome).await {
-            return TurnContinuation::Goes;
+        if self.send_next_message(outcome).await {
+            return NextStep::Turn;
         }
         match services.bring_up().await {
-            None | Some(Ok(MergePreview::Nothing)) => TurnContinuation::Ends(None),
-            Some(Err(why)) => TurnContinuation::Ends(Some(why)),
-            Some(Ok(MergePreview::Same)) if passed == Some(true) => TurnContinuation::Ends(None),
+            None | Some(Ok(MergePreview::Nothing)) => NextStep::End(None),
+            Some(Err(error)) => NextStep::End(Some(error.to_string())),
+            Some(Ok(MergePreview::Same)) if passed == Some(true) => NextStep::End(None),
             Some(Ok(MergePreview::Same | MergePreview::BroughtUp)) => {
                 self.run_checks(&prover).await
             }
@@ -315,19 +288,15 @@ impl Child {
     }
 
     /// Has the project's checks run on what is in the copy.
-    async fn run_checks(&mut self, prover: &ProjectCheckRunner) -> TurnContinuation {
+    async fn run_checks(&mut self, prover: &ProjectCheckRunner) -> NextStep {
         self.proofs += 1;
         if self.proofs > MAX_PROOFS {
             let why = "the project kept changing while its checks ran";
-            return TurnContinuation::Ends(Some(why.to_owned()));
+            return NextStep::End(Some(why.to_owned()));
         }
         self.live.kept.lock().following.iter_mut().for_each(ChildStatusFold::forget_verdict);
         self.is_proving = prover.run_checks().await;
-        if self.is_proving {
-            TurnContinuation::Goes
-        } else {
-            TurnContinuation::Ends(Some(UNPROVED.to_owned()))
-        }
+        if self.is_proving { NextStep::Turn } else { NextStep::End(Some(UNPROVED.to_owned())) }
     }
 
     /// Describes what the checks found in the merged files.
@@ -341,7 +310,7 @@ impl Child {
         )
     }
 
-    /// Waits until whoever started it wants it stopped; what else is wanted waits.
+    /// Waits until the child's starter cancels it; other requests wait.
     async fn wait_until_cancelled(&mut self) {
         loop {
             match next_control(&mut self.control).await {
@@ -357,7 +326,7 @@ impl Child {
 
     /// Reports whether another turn follows one with this outcome, and sends the messages that the child could not
     /// take before.
-    async fn goes_on(&mut self, outcome: &Outcome) -> bool {
+    async fn send_next_message(&mut self, outcome: &Outcome) -> bool {
         if !matches!(outcome, Outcome::Complete { .. }) {
             return false;
         }
@@ -394,7 +363,7 @@ impl Child {
         format!("elf `{}`", self.name)
     }
 
-    /// Puts what the child asks to whoever sees its parent, and takes back what was decided.
+    /// Shows the child's open questions in its parent, and withdraws those that were decided.
     fn put_questions(&mut self) {
         let open: Vec<Asked> =
             self.live.log().with_view(|view| view.questions().cloned().collect());
@@ -429,7 +398,7 @@ impl Child {
             return Question { text, inquiry, from, ..Question::default() };
         }
         let text = format!("{shown} needs approval for `{}`: {reason}", call.name);
-        // Nobody says yes to what they cannot see.
+        // People must see what they approve.
         let preview = preview.or_else(|| Some(call.arguments.get().to_owned()));
         Question { text, preview, parts, notable, dangers, from, ..Question::default() }
     }
@@ -462,7 +431,7 @@ fn limit_to_once(answer: PermissionAnswer) -> PermissionAnswer {
     }
 }
 
-/// Answers the child, unless somebody else has.
+/// Answers the child's question; ignored if it was answered before.
 async fn send_answer(live: &SessionHandle, call: CallId, answer: PermissionAnswer) {
     loop {
         let request = Request::Answer { call: call.clone(), answer: answer.clone() };

@@ -53,7 +53,9 @@ pub(super) fn check_command(
         // The call would run before anybody hears that the rule is none.
         Command::Answer { answer: PermissionAnswer::Rule { rule, .. }, .. } => {
             let checked = rule::check_rules(rule);
-            checked.map(drop).map_err(|why| RequestError::new(RequestErrorKind::Invalid, why))
+            checked
+                .map(drop)
+                .map_err(|error| RequestError::new(RequestErrorKind::Invalid, error.to_string()))
         }
         Command::Compact { .. } | Command::EditSummary { .. } | Command::UndoCompaction
             if is_at_work(log) =>

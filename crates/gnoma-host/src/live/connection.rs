@@ -100,7 +100,7 @@ impl Connection {
         }
     }
 
-    /// Tells what has happened, but not so much that the client is not heard meanwhile.
+    /// Sends the next events, so few that requests of the client are read in between.
     async fn tell_events(
         &mut self,
         messages: &mpsc::Sender<ServerMessage>,

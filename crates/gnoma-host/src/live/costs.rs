@@ -1,4 +1,4 @@
-//! What calls cost, on the way from a session to its clients and to the sessions above it.
+//! Passes the cost of calls from a session to its clients and to the sessions above it.
 
 use gnoma_core::{Event, session::SessionState, sync::Mutex};
 

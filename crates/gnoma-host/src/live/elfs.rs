@@ -157,8 +157,8 @@ pub(super) fn render_tree(shared: &Weak<HostShared>, above: &SessionId) -> Strin
     lines.join("\n")
 }
 
-/// Does what a person wants of the elf that they name, which may be about to start: whoever has read that it does
-/// looks for it at once.
+/// Watches or cancels the elf that a person names. It may be about to start: people look for it as soon as its call
+/// shows.
 pub(super) async fn answer_request(
     shared: Weak<HostShared>,
     session: SessionId,

@@ -23,6 +23,7 @@ use super::{
     replier::{Replier, ended_error},
     replies::ReplyOutcome as RequestOutcome,
     spending::SpendingSums,
+    step_children::StepChildren,
 };
 
 /// Characters of a title that is made of the first words.
@@ -75,6 +76,8 @@ pub(super) struct SessionMeta {
     pub(super) is_ending: bool,
     /// The results of merging the changes of elfs that worked in copies, the newest last.
     pub(super) merges: VecDeque<String>,
+    /// The elfs that do steps of a task.
+    pub(super) step_children: StepChildren,
 }
 
 impl SessionMeta {
@@ -162,6 +165,10 @@ impl SessionHandle {
     fn first_words(&self) -> String {
         let (_, first) = self.log.messages(Some(1), 1);
         let text = first.first().map(|message| message.text_content()).unwrap_or_default();
+        // The first step of a task may be a question.
+        let question =
+            || self.log.with_view(|view| view.questions().next().map(|it| it.reason.clone()));
+        let text = if text.trim().is_empty() { question().unwrap_or_default() } else { text };
         let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         text_truncation::head_chars(line.trim(), MAX_TITLE_CHARS).to_owned()
     }

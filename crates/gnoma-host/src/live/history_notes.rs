@@ -1,4 +1,4 @@
-//! What a log keeps of a conversation beside its messages, for whoever reads the history. Pure.
+//! The notes that a log keeps of a conversation beside its messages, for readers of the history. Pure.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ pub(super) struct HistoryNotes {
 }
 
 impl HistoryNotes {
-    /// Takes in what happened after so many messages.
+    /// Adds a note on an event that came after so many messages, if it needs one.
     pub(super) fn push_envelope(&mut self, envelope: &Envelope, messages: usize) {
         let Some(after) = messages.checked_sub(1) else { return };
         let Some(event) = noted_event(&envelope.event) else { return };
@@ -65,28 +65,40 @@ impl HistoryNotes {
     }
 }
 
-/// An event as a note has it; `None` if the messages say it themselves, or it says nothing later.
+/// Returns an event as a note has it; `None` if it needs none.
 fn noted_event(event: &Event) -> Option<Event> {
-    match event {
+    if !needs_note(event) {
+        return None;
+    }
+    Some(match event {
         Event::ToolEnded { call, result, diff, duration_ms, command } => {
             let (call_id, name, is_error) =
                 (result.call_id.clone(), result.name.clone(), result.is_error);
-            Some(Event::ToolEnded {
+            Event::ToolEnded {
                 call: ToolCall::new(call.id.clone(), call.name.clone(), RawJson::empty_object()),
                 result: ToolResult { call_id, name, parts: Vec::new(), is_error },
                 diff: diff.clone(),
                 duration_ms: *duration_ms,
                 command: *command,
-            })
+            }
         }
-        Event::TurnEnded { outcome, rounds, usage, .. } => Some(Event::TurnEnded {
+        Event::TurnEnded { outcome, rounds, usage, .. } => Event::TurnEnded {
             outcome: outcome.clone(),
             rounds: *rounds,
             usage: *usage,
             undelivered: Vec::new(),
             answer: None,
-        }),
-        Event::RoundStarted { .. }
+        },
+        whole => whole.clone(),
+    })
+}
+
+/// Reports whether an event is of use later and no message says it.
+fn needs_note(event: &Event) -> bool {
+    match event {
+        Event::ToolEnded { .. }
+        | Event::TurnEnded { .. }
+        | Event::RoundStarted { .. }
         | Event::Routed(_)
         | Event::ArmChanged { .. }
         | Event::Conferred { .. }
@@ -97,7 +109,7 @@ fn noted_event(event: &Event) -> Option<Event> {
         | Event::Uncompacted { .. }
         | Event::PermissionDecided { allowed: false, .. }
         | Event::Retrying { .. }
-        | Event::Notice { .. } => Some(event.clone()),
+        | Event::Notice { .. } => true,
         Event::Started { .. }
         | Event::Info(_)
         | Event::Models { .. }
@@ -119,6 +131,6 @@ fn noted_event(event: &Event) -> Option<Event> {
         | Event::Usage { .. }
         | Event::Waiting { .. }
         | Event::Continuing { .. }
-        | Event::Unknown => None,
+        | Event::Unknown => false,
     }
 }

@@ -44,7 +44,7 @@ impl Host {
         Self { shared, connections: Mutex::default() }
     }
 
-    /// Connects a client. `name` is the same over all its connections, and nobody else's. Must be called
+    /// Connects a client. `name` is the same over all its connections, and no other client's. Must be called
     /// within a runtime.
     #[must_use]
     pub fn connect(&self, name: &str) -> Client {

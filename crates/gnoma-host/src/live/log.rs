@@ -30,9 +30,9 @@ pub struct EventLog(Arc<Mutex<State>>);
 
 struct State {
     view: SessionView,
-    /// The conversation, for whoever asks for a part of it.
+    /// The conversation, for requests of a part of it.
     messages: Vec<Arc<Message>>,
-    /// What happened between the messages.
+    /// The notes between the messages.
     notes: HistoryNotes,
     /// The last envelopes of this epoch, without gaps.
     kept: VecDeque<Arc<Envelope>>,
@@ -207,8 +207,8 @@ impl EventLog {
         state.is_left && state.wakers.is_empty()
     }
 
-    /// Returns whether a subscriber has received anything. What is pushed before may reach nobody: a snapshot has no
-    /// notices.
+    /// Returns whether a subscriber has received anything. Notices that are pushed before may be lost: a snapshot has
+    /// none.
     #[must_use]
     pub fn has_reader(&self) -> bool {
         self.0.lock().has_reader

@@ -11,6 +11,7 @@ mod actor_tasks;
 mod actor_waits;
 mod change;
 mod child_result;
+mod child_start;
 mod child_status;
 mod children;
 mod command;
@@ -31,7 +32,9 @@ mod session;
 mod session_start;
 mod session_tasks;
 mod shared;
+mod side_fold;
 mod spending;
+mod step_children;
 mod step_fold;
 mod task_link;
 mod task_run;
@@ -41,7 +44,7 @@ pub use self::{
     host::Host,
     log::{Delivery, EventLog, Subscription},
     ports::{
-        BackgroundService, Change, ChildOpening, JobCounter, MergePreview, OpenedSession, Opener,
-        PreparedSession, Services, SessionChangeResult, SessionOpening,
+        BackgroundService, Change, ChildOpening, CopyMergeError, JobCounter, MergePreview,
+        OpenedSession, Opener, PreparedSession, Services, SessionChangeResult, SessionOpening,
     },
 };

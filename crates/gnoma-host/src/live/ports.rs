@@ -1,4 +1,4 @@
-//! What a host of sessions needs: who opens them, and what answers what their engines do not.
+//! The ports of a host of sessions: one opens them, one answers the requests that their engines do not.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ pub struct PreparedSession {
     pub info: SessionInfo,
     /// The conversation that continues.
     pub messages: Vec<Arc<Message>>,
-    /// What is stored of the conversation beside its messages.
+    /// The stored notes on the conversation beside its messages.
     pub notes: Vec<HistoryNote>,
     /// The rest of its making.
     pub opening: BoxFuture<'static, Result<OpenedSession, RequestError>>,
@@ -179,8 +179,8 @@ pub trait Services: Send + Sync {
         None
     }
 
-    /// Waits until nobody else merges into the project of the session's copy, where it works in one, and
-    /// holds that until it has landed. Safe to drop.
+    /// Waits until no other session merges into the project of the session's copy, if it works in one, and keeps others
+    /// from it until the copy is merged. Safe to drop.
     fn merge_next(&self) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }
@@ -191,8 +191,8 @@ pub trait Services: Send + Sync {
         None
     }
 
-    /// Makes the copy what a merge would make of the project. An error is why nothing can land.
-    fn bring_up(&self) -> BoxFuture<'static, Option<Result<MergePreview, String>>> {
+    /// Makes the copy what a merge would make of the project; `None` without a copy.
+    fn bring_up(&self) -> BoxFuture<'static, Option<Result<MergePreview, CopyMergeError>>> {
         Box::pin(std::future::ready(None))
     }
 
@@ -210,7 +210,7 @@ pub trait Services: Send + Sync {
     /// The spec with which the session continues unchanged, given the spec with which it was opened.
     fn unchanged_spec(&self, spec: SessionSpec) -> SessionSpec;
 
-    /// The engine has ended: forgets what is too old. Nobody waits for it long.
+    /// Removes stored data that is too old, after the engine has ended. Takes only a short time.
     fn remove_old_data(&self) -> BoxFuture<'static, ()>;
 }
 
@@ -223,6 +223,23 @@ pub enum MergePreview {
     Same,
     /// The same from now on: the project has changed since the copy was made.
     BroughtUp,
+}
+
+/// The reason why nothing of a session's copy of the project can be merged.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyMergeError {
+    /// The copy is gone, or another folder is in its place.
+    #[error("its copy of the project was deleted")]
+    Deleted,
+    /// The files were not copied in time.
+    #[error("its copy of the project took too long to make")]
+    TooSlow,
+    /// The files could not be copied, for this reason.
+    #[error("{0}")]
+    Incomplete(String),
+    /// The copy cannot be compared with the project.
+    #[error(transparent)]
+    Checkpoint(#[from] gnoma_store::checkpoint::Error),
 }
 
 /// A change for which a session is opened again.

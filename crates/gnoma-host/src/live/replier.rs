@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::replies::{Replies, ReplyOutcome};
 
-/// Answers one request exactly once: whoever drops it without an answer has answered that it ended.
+/// Answers one request exactly once. Dropped without an answer, it answers that the session ended.
 pub(super) struct Replier {
     /// The record that keeps the reply for when the request comes again, if it is kept.
     replies: Option<Arc<Mutex<Replies>>>,

@@ -56,7 +56,7 @@ impl Actor {
                 () = close.notified() => SessionWakeup::Close,
                 Some(job) = jobs.recv() => SessionWakeup::Job(job),
                 woke = self.engine.next() => SessionWakeup::Engine(woke),
-                // While the engine is being opened, nobody knows its mode.
+                // A run needs the mode of the engine, which is not known while the engine opens.
                 order = self.tasks.next(), if !self.engine.is_coming() => SessionWakeup::Task(order),
                 // Notices of the opening wait for the first client, which would not find them in its snapshot.
                 Some(notice) = heard.recv(), if self.log.has_reader() => SessionWakeup::Notice(notice),
@@ -90,7 +90,9 @@ impl Actor {
                     return self.close();
                 }
             }
-            SessionWakeup::Engine(EngineWakeup::Opened(Err(error))) => self.not_opened(&error),
+            SessionWakeup::Engine(EngineWakeup::Opened(Err(error))) => {
+                self.on_opening_failed(&error);
+            }
             SessionWakeup::Engine(EngineWakeup::Changed(done)) => {
                 self.finish_change(*done);
                 match &self.engine {
@@ -214,7 +216,7 @@ impl Actor {
     }
 
     /// Says why, and stays: what is written can be sent once it is fixed and the session reopened.
-    fn not_opened(&mut self, error: &RequestError) {
+    fn on_opening_failed(&mut self, error: &RequestError) {
         self.engine = Engine::Gone;
         self.opening_error = Some(error.clone());
         self.waiting.clear();
@@ -229,7 +231,7 @@ impl Actor {
         self.push(Event::State(SessionState::Closed));
     }
 
-    /// Tells of models that were found meanwhile.
+    /// Reports the models that were found since.
     fn look_for_models(&self) {
         let Engine::Open(opened) = &self.engine else { return };
         let models = (opened.models)();
@@ -303,21 +305,26 @@ impl Actor {
                     replier,
                 )));
             }
-            request => match command::from_request(request) {
-                Ok(command) => {
-                    let models = || match &self.engine {
-                        Engine::Open(opened) => (opened.models)(),
-                        _ => Vec::new(),
-                    };
-                    let outcome = command::check_command(&command, &self.log, models)
-                        .and_then(|()| self.send_command(command));
-                    replier.reply(outcome);
-                }
-                Err(request) if change::is_change(&request) => self.begin_change(request, replier),
-                Err(request) => self.answer_beside(request, replier),
-            },
+            request => self.dispatch_request(request, replier),
         }
         std::ops::ControlFlow::Continue(())
+    }
+
+    /// Passes a request on: to the engine, to a change of the session, or to its services.
+    fn dispatch_request(&mut self, request: Request, replier: Replier) {
+        match command::from_request(request) {
+            Ok(command) => {
+                let models = || match &self.engine {
+                    Engine::Open(opened) => (opened.models)(),
+                    _ => Vec::new(),
+                };
+                let outcome = command::check_command(&command, &self.log, models)
+                    .and_then(|()| self.send_command(command));
+                replier.reply(outcome);
+            }
+            Err(request) if change::is_change(&request) => self.begin_change(request, replier),
+            Err(request) => self.answer_beside(request, replier),
+        }
     }
 
     fn is_asked(&self, call: &CallId) -> bool {
@@ -331,7 +338,7 @@ impl Actor {
             return replier.reply(Err(for_one_turn()));
         }
         let mut spec = self.kept.lock().spec.clone();
-        // What the person has chosen meanwhile stays.
+        // The mode and the thinking that the person chose since stay.
         let (mode, thinking) = self.log.with_view(|view| (view.mode, view.thinking));
         spec.overrides.mode = Some(mode);
         spec.overrides.thinking = thinking.or(spec.overrides.thinking);
@@ -388,7 +395,7 @@ impl Actor {
                 self.push(Event::Info(Box::new(info)));
                 self.engine = Engine::Opening(opening);
             }
-            Err(error) => self.not_opened(&error),
+            Err(error) => self.on_opening_failed(&error),
         }
         replier.reply(outcome);
     }

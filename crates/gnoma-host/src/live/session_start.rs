@@ -1,4 +1,4 @@
-//! How sessions begin to live in this process.
+//! Starts sessions in this process.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -24,6 +24,7 @@ use super::{
     ports::{PreparedSession, SessionOpening},
     shared::HostShared,
     spending::SpendingSums,
+    step_children::StepChildren,
 };
 use crate::Notices;
 
@@ -100,7 +101,7 @@ pub(super) struct SessionStartup {
     pub(super) heard: mpsc::Receiver<Notice>,
 }
 
-/// Starts the task of a session, unless one of that id has begun to live here meanwhile.
+/// Starts the task of a session, unless one of that id was started here since.
 pub(super) fn start_session(
     shared: &Arc<HostShared>,
     SessionStartup { spec, scope, following, notices, heard }: SessionStartup,
@@ -133,6 +134,7 @@ pub(super) fn start_session(
         spending: SpendingSums::default(),
         is_ending: false,
         merges: VecDeque::new(),
+        step_children: StepChildren::default(),
     }));
     let weak = Arc::downgrade(shared);
     let actor = Actor::new(weak, log.clone(), Arc::clone(&kept), notices, opening);

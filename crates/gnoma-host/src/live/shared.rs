@@ -1,4 +1,4 @@
-//! What the tasks of a host share: its sessions, their facts, and replies that were given.
+//! The state that the tasks of a host share: its sessions, their facts, and replies that were given.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -38,7 +38,7 @@ pub(super) struct HostShared {
     pub(super) state: Mutex<State>,
     /// Counts what happened to sessions, and wakes who waits for that.
     pub(super) changed: watch::Sender<u64>,
-    /// Somebody wants the process to end.
+    /// The signal that the process should end.
     pub(super) shutdown: Notify,
 }
 
@@ -81,7 +81,7 @@ impl HostShared {
     }
 
     /// Deletes a stored session; one that lives here is ended first, if it is a session of that folder that
-    /// people opened: nobody ends another one by its id.
+    /// people opened. Other sessions cannot be ended by their id.
     pub(super) async fn delete_session(
         &self,
         spec: SessionSpec,

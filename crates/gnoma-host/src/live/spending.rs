@@ -1,5 +1,5 @@
-//! What a session and the sessions that it started have spent. An engine knows only its own calls; what a person is
-//! told contains those of all elfs below. Pure.
+//! Sums up the spending of a session and of the sessions that it started. An engine knows only its own calls; people
+//! see the calls of all elfs below as well. Pure.
 
 use gnoma_core::Event;
 

@@ -1,7 +1,7 @@
 //! Folds the events of a turn into the end of a step. Pure.
 
 use gnoma_core::{
-    Event, ModelRef, Role, StopReason, ToolResult,
+    Event, Message, ModelRef, Role, StopReason, ToolResult,
     protocol::TaskStepState,
     session::{NoticeLevel, Outcome},
     text_truncation,
@@ -23,11 +23,11 @@ pub(super) struct StepFold {
     has_begun: bool,
     /// The message of the step.
     message: Option<String>,
-    /// The command has run; an error is the end of what it printed, or why it did not run.
-    command: Option<Result<(), String>>,
+    /// The result of the command, once it has run or was denied.
+    command: Option<Result<(), StepCommandError>>,
     /// A model has said something, or a call has succeeded.
     has_result: bool,
-    /// The reason why a call was denied because nobody could be asked.
+    /// The reason why a call was denied that needed approval, in a session without a user.
     unasked: Option<String>,
     outcome: Option<Outcome>,
     micro_usd: u64,
@@ -49,41 +49,27 @@ impl StepFold {
         self.has_begun
     }
 
-    /// Takes in what happened. What happens before the turn of the step begins is of another turn.
+    /// Applies an event of the session. Events before the turn of the step belong to another turn.
     pub(super) fn apply_event(&mut self, event: &Event) {
         if !self.has_begun {
-            let announced = matches!(
-                event,
-                Event::Notice { level: NoticeLevel::Info, text } if *text == self.announcement
-            );
-            self.has_begun = announced;
+            self.has_begun = begins_step(event, &self.announcement);
             return;
         }
         match event {
             Event::Appended(message) => {
-                let is_of_step = message.role() == Role::User && !message.is_system_note();
-                if is_of_step && self.message.is_none() {
+                if is_step_message(message) && self.message.is_none() {
                     self.message = Some(message.text_content());
                 }
                 self.has_result |=
                     message.role() == Role::Assistant && !message.text_content().trim().is_empty();
             }
-            Event::ToolEnded { result, .. } => {
-                self.has_result |= !result.is_error;
-                if let Some(unkept) = unkept_trial_changes(&result.joined_text()) {
-                    self.discarded = unkept;
-                }
-                if self.is_command && self.command.is_none() {
-                    self.command =
-                        Some(if result.is_error { Err(failure_reason(result)) } else { Ok(()) });
-                }
-            }
+            Event::ToolEnded { result, .. } => self.apply_result(result),
             Event::PermissionDecided { allowed: false, reason, .. } => {
                 if reason.contains(NOBODY_TO_ASK) {
                     self.unasked.get_or_insert_with(|| reason.clone());
                 }
                 if self.is_command {
-                    self.command = Some(Err(format!("the command was denied: {reason}")));
+                    self.command = Some(Err(StepCommandError::Denied { reason: reason.clone() }));
                 }
             }
             Event::Cost { call_micro_usd, .. } => {
@@ -97,12 +83,24 @@ impl StepFold {
         }
     }
 
+    fn apply_result(&mut self, result: &ToolResult) {
+        self.has_result |= !result.is_error;
+        if let Some(unkept) = unkept_trial_changes(&result.joined_text()) {
+            self.discarded = unkept;
+        }
+        if self.is_command && self.command.is_none() {
+            let failed = || Err(StepCommandError::from_result(result));
+            self.command = Some(if result.is_error { failed() } else { Ok(()) });
+        }
+    }
+
     /// Returns how the step ended, once the session is idle.
     pub(super) fn finish(mut self) -> StepResult {
         let (micro_usd, message) = (self.micro_usd, self.message.take());
         let models = std::mem::take(&mut self.models);
         let (state, why) = self.final_state();
-        StepResult { state, why, micro_usd, answer: None, message, models }
+        let took_ms = None;
+        StepResult { state, why, micro_usd, answer: None, message, models, took_ms }
     }
 
     fn final_state(self) -> (TaskStepState, String) {
@@ -113,7 +111,7 @@ impl StepFold {
             }
             Some(Outcome::Complete { stop }) => match (stop, self.command, self.unasked) {
                 (_, Some(Ok(())), _) if self.is_command => (TaskStepState::Done, self.discarded),
-                (_, Some(Err(why)), _) if self.is_command => (TaskStepState::Failed, why),
+                (_, Some(Err(why)), _) if self.is_command => failed(&why.to_string()),
                 (_, _, _) if self.is_command => failed("this session cannot run commands"),
                 (StopReason::Refusal | StopReason::ContentFilter, ..) => {
                     failed("the model refused")
@@ -132,18 +130,41 @@ impl StepFold {
     }
 }
 
-fn failure_reason(result: &ToolResult) -> String {
-    let text = result.joined_text();
-    let text = text.trim_end();
-    let end = text_truncation::word_suffix(text, MAX_WHY_BYTES).trim();
-    format!("the command failed: {end}")
+/// Returns whether an event is the notice with which the turn of a step begins.
+pub(super) fn begins_step(event: &Event, announcement: &str) -> bool {
+    matches!(
+        event,
+        Event::Notice { level: NoticeLevel::Info, text } if *text == announcement
+    )
+}
+
+/// Returns whether a message of the turn is the step's own.
+pub(super) fn is_step_message(message: &Message) -> bool {
+    message.role() == Role::User && !message.is_system_note()
+}
+
+/// The failure of the command that a step runs.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StepCommandError {
+    #[error("the command failed: {output_end}")]
+    Failed { output_end: String },
+    #[error("the command was denied: {reason}")]
+    Denied { reason: String },
+}
+
+impl StepCommandError {
+    pub(super) fn from_result(result: &ToolResult) -> Self {
+        let text = result.joined_text();
+        let end = text_truncation::word_suffix(text.trim_end(), MAX_WHY_BYTES).trim();
+        Self::Failed { output_end: end.to_owned() }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use gnoma_core::{CallId, Message, RawJson, ToolCall, Usage};
+    use gnoma_core::{CallId, RawJson, ToolCall, Usage};
 
     use super::*;
 

@@ -11,10 +11,14 @@ use gnoma_core::{
 use gnoma_extend::tasks::StepResult;
 use tokio::sync::mpsc::{self, error::SendError};
 
-use super::{replier::Replier, step_fold::StepFold};
+use super::{
+    replier::Replier, side_fold::SideFold, step_children::StepChildren, step_fold::StepFold,
+};
 
 /// Orders that may wait for the loop.
 const MAX_ORDERS: usize = 8;
+/// Signals that may wait for the runner: the ends of all steps that run side by side.
+const MAX_SIGNALS: usize = 32;
 /// Answers to a question that stop the run, as choices.
 const STOPPING: [&str; 2] = ["no", "stop"];
 /// Name of the call under which a question of a task is shown.
@@ -30,7 +34,8 @@ pub(super) enum TaskOrder {
     Open { modes: Vec<PermissionMode>, models: Vec<String> },
     /// Let no other turn begin once the session is idle. Answered by `Ready` or `NotBegun`.
     Reserve,
-    /// Run this as a turn in the session that was reserved. Answered by `Ended` or `NotBegun`.
+    /// Run this as a turn in the session that was reserved. Answered by `Ended` or `NotBegun`; if steps run side by side in
+    /// it, by `SideEnded` for each step that has ended, and `NotBegun` for those that are left.
     Turn(StepTurn),
     /// Ask the person. Answered by `Ended` or `NotBegun`.
     Ask { question: String, choices: Vec<String> },
@@ -54,6 +59,8 @@ pub(super) enum TaskSignal {
     NotBegun,
     /// The step has ended.
     Ended(StepResult),
+    /// The step at this place among those that run side by side has ended.
+    SideEnded(usize, StepResult),
 }
 
 /// The claim of a run to the next turn of the session.
@@ -71,6 +78,8 @@ pub(super) struct TaskLink {
     signals: mpsc::Sender<TaskSignal>,
     /// Of the turn that is a step.
     fold: Option<StepFold>,
+    /// Of the turn in which steps run side by side.
+    side_fold: Option<SideFold>,
     reservation: Option<Reservation>,
     /// The question that is open.
     question: Option<ToolCall>,
@@ -89,11 +98,12 @@ pub(super) struct TaskPort {
 /// Connects a runner and a loop.
 pub(super) fn task_channel() -> (TaskLink, TaskPort) {
     let (send_order, orders) = mpsc::channel(MAX_ORDERS);
-    let (signals, hear_signal) = mpsc::channel(1);
+    let (signals, hear_signal) = mpsc::channel(MAX_SIGNALS);
     let link = TaskLink {
         orders,
         signals,
         fold: None,
+        side_fold: None,
         reservation: None,
         question: None,
         restriction: None,
@@ -133,8 +143,8 @@ pub(super) fn session_ended_error() -> RequestError {
 }
 
 fn step_result(state: TaskStepState, why: &str) -> StepResult {
-    let (why, models) = (why.to_owned(), Vec::new());
-    StepResult { state, why, micro_usd: 0, answer: None, message: None, models }
+    let (why, models, took_ms) = (why.to_owned(), Vec::new(), None);
+    StepResult { state, why, micro_usd: 0, answer: None, message: None, models, took_ms }
 }
 
 impl TaskLink {
@@ -169,14 +179,22 @@ impl TaskLink {
         self.reservation == Some(Reservation::Granted)
     }
 
-    /// Begins to listen for the turn of a step. `None` if the person has stopped the run.
-    pub(super) fn begin_turn(&mut self, turn: StepTurn) -> Option<StepTurn> {
+    /// Begins to listen for the turn of a step, or of steps with their elfs. `None` if the person has stopped the run.
+    pub(super) fn begin_turn(
+        &mut self,
+        turn: StepTurn,
+        children: &StepChildren,
+    ) -> Option<StepTurn> {
         self.reservation = None;
         if self.is_stopped {
             self.send_signal(TaskSignal::NotBegun);
             return None;
         }
-        self.fold = Some(StepFold::new(turn.command.is_some(), turn.announcement.clone()));
+        if turn.side_steps.is_empty() {
+            self.fold = Some(StepFold::new(turn.command.is_some(), turn.announcement.clone()));
+        } else {
+            self.side_fold = Some(SideFold::new(&turn, children));
+        }
         Some(turn)
     }
 
@@ -185,15 +203,22 @@ impl TaskLink {
         if let Some(fold) = &mut self.fold {
             fold.apply_event(event);
         }
+        let ended = self.side_fold.as_mut().and_then(|fold| fold.apply_event(event));
+        if let Some((place, result)) = ended {
+            self.send_signal(TaskSignal::SideEnded(place, result));
+        }
         // The end of a turn that began before the step's is not the end of the step.
         if is_idle && let Some(fold) = self.fold.take_if(|fold| fold.has_begun()) {
             self.send_signal(TaskSignal::Ended(fold.finish()));
+        }
+        if is_idle && self.side_fold.take_if(|fold| fold.has_begun()).is_some() {
+            self.send_signal(TaskSignal::NotBegun);
         }
     }
 
     /// The turn of a step could not begin.
     pub(super) fn fail_step(&mut self, error: &RequestError) {
-        self.fold = None;
+        (self.fold, self.side_fold) = (None, None);
         self.send_signal(TaskSignal::Ended(step_result(TaskStepState::Failed, &error.cause)));
     }
 
@@ -271,11 +296,14 @@ impl TaskLink {
             let stopped = step_result(TaskStepState::Stopped, "you stopped the run");
             self.send_signal(TaskSignal::Ended(stopped));
         }
+        if self.side_fold.take_if(|fold| !fold.has_begun()).is_some() {
+            self.send_signal(TaskSignal::NotBegun);
+        }
         self.answer_question(PermissionAnswer::Deny { reason: String::new() })
     }
 
     fn send_signal(&self, signal: TaskSignal) {
-        // The runner waits for exactly one signal of each order that is answered.
+        // The runner hears all signals of an order before it gives the next one.
         let _gone = self.signals.try_send(signal);
     }
 }
@@ -284,7 +312,7 @@ impl TaskLink {
 mod tests {
     use gnoma_core::{
         Usage,
-        session::{NoticeLevel, Outcome, SessionState},
+        session::{NoticeLevel, Outcome, SessionState, SideStep, SideWork},
     };
 
     use super::*;
@@ -293,8 +321,7 @@ mod tests {
 
     fn turn() -> StepTurn {
         let (text, announcement) = ("do it".to_owned(), ANNOUNCEMENT.to_owned());
-        let (command, model, name, failed_models) = (None, None, String::new(), Vec::new());
-        StepTurn { text, command, model, timeout_s: 0, announcement, failed_models, name }
+        StepTurn { text, announcement, ..StepTurn::default() }
     }
 
     /// A turn that a person stopped.
@@ -315,12 +342,37 @@ mod tests {
     #[test]
     fn step_is_not_ended_by_a_turn_before_it() {
         let (mut link, mut port) = task_channel();
-        assert!(link.begin_turn(turn()).is_some());
+        assert!(link.begin_turn(turn(), &StepChildren::default()).is_some());
         other_turn(&mut link);
         assert!(port.signals.try_recv().is_err());
         begins(&mut link);
         other_turn(&mut link);
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::Ended(_))));
+    }
+
+    #[test]
+    fn steps_side_by_side_end_one_by_one_and_then_their_turn() {
+        let (mut link, mut port) = task_channel();
+        let side_step = |id: &str| SideStep {
+            call: CallId::new(id),
+            text: String::new(),
+            title: String::new(),
+            work: SideWork::Command { command: "ls".to_owned(), timeout_s: 1 },
+        };
+        let side_steps = vec![side_step("a"), side_step("b")];
+        let turn = StepTurn { side_steps, ..turn() };
+        assert!(link.begin_turn(turn, &StepChildren::default()).is_some());
+        begins(&mut link);
+        let call = ToolCall::new(CallId::new("a"), "bash", RawJson::empty_object());
+        let (result, diff, command) = (ToolResult::from_text(&call, "x", false), None, None);
+        link.observe_event(&Event::ToolStarted { call: call.clone() }, false);
+        let ended = Event::ToolEnded { call, result, diff, duration_ms: 1, command };
+        link.observe_event(&ended, false);
+        let told = Event::Appended(std::sync::Arc::new(gnoma_core::Message::user_text("a")));
+        link.observe_event(&told, false);
+        other_turn(&mut link);
+        assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::SideEnded(0, _))));
+        assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::NotBegun)));
     }
 
     #[test]
@@ -331,7 +383,7 @@ mod tests {
         assert!(!link.is_reserved() && port.signals.try_recv().is_err());
         link.grant();
         assert!(link.is_reserved() && matches!(port.signals.try_recv(), Ok(TaskSignal::Ready)));
-        assert!(link.begin_turn(turn()).is_some() && !link.is_reserved());
+        assert!(link.begin_turn(turn(), &StepChildren::default()).is_some() && !link.is_reserved());
     }
 
     #[test]
@@ -356,7 +408,7 @@ mod tests {
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::NotBegun)));
         link.reserve();
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::NotBegun)));
-        assert!(link.begin_turn(turn()).is_none());
+        assert!(link.begin_turn(turn(), &StepChildren::default()).is_none());
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::NotBegun)));
         assert_eq!(link.ask_question("x".to_owned(), Vec::new(), true), None);
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::NotBegun)));
@@ -365,7 +417,7 @@ mod tests {
     #[test]
     fn step_that_waits_in_the_engine_ends_when_it_is_stopped() {
         let (mut link, mut port) = task_channel();
-        link.begin_turn(turn());
+        link.begin_turn(turn(), &StepChildren::default());
         link.stop_run();
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::Ended(_))));
         other_turn(&mut link);

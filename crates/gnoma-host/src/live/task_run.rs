@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gnoma_core::{
     protocol::{RequestError, RequestErrorKind, TaskReport, TaskRequest},
-    session::StepTurn,
+    session::{SideStep, SideWork, StepTurn},
     store::SessionId,
 };
 use gnoma_extend::tasks::{PlannedAction, StepResult};
@@ -16,6 +16,7 @@ use tokio::task::spawn_blocking;
 use super::{
     ports::Services,
     replier::Replier,
+    side_fold::new_step_call,
     task_link::{TaskOrder, TaskPort, TaskSignal},
 };
 use crate::{
@@ -67,34 +68,12 @@ async fn run_steps(
     now_ms: impl Fn() -> i64,
 ) -> Result<PreparedRun, RequestError> {
     run = save_record(run).await?;
-    while let Some(at) = run.record.next_step() {
-        let Some((announcement, order)) = step_order(&run, at) else { break };
-        let begins = match &order {
-            TaskOrder::Turn(_) => {
-                port.send_order(TaskOrder::Reserve).await?;
-                matches!(port.next_signal().await?, TaskSignal::Ready)
-            }
-            _ => {
-                port.send_order(TaskOrder::Tell(announcement)).await?;
-                true
-            }
+    loop {
+        run = match run.next_steps().as_slice() {
+            [] => return Ok(run),
+            [at] => run_step(run, *at, port, &now_ms).await?,
+            steps => run_side_steps(run, steps, port, &now_ms).await?,
         };
-        let signal = if begins {
-            run.begin_step(at, now_ms());
-            // What is not recorded as begun does not begin.
-            run = save_record(run).await?;
-            port.send_order(order).await?;
-            port.next_signal().await?
-        } else {
-            TaskSignal::NotBegun
-        };
-        match signal {
-            TaskSignal::Ended(result) => run.end_step(at, result, now_ms()),
-            TaskSignal::NotBegun | TaskSignal::Ready | TaskSignal::Refused(_) => {
-                run.record.stop(at, now_ms());
-            }
-        }
-        run = save_record(run).await?;
         // The failure is recorded before the question, so that it stays if nobody answers.
         if let Some((question, choices)) = run.failure_question() {
             port.send_order(TaskOrder::AskAfterFailure { question, choices }).await?;
@@ -106,6 +85,96 @@ async fn run_steps(
             run = save_record(run).await?;
         }
     }
+}
+
+/// Runs one step as a turn of its own, or asks its question.
+async fn run_step(
+    mut run: PreparedRun,
+    at: usize,
+    port: &mut TaskPort,
+    now_ms: &impl Fn() -> i64,
+) -> Result<PreparedRun, RequestError> {
+    let Some((announcement, order)) = step_order(&run, at) else { return Ok(run) };
+    let begins = match &order {
+        TaskOrder::Turn(_) => reserve_turn(port).await?,
+        _ => {
+            port.send_order(TaskOrder::Tell(announcement)).await?;
+            true
+        }
+    };
+    let signal = if begins {
+        run.begin_step(at, now_ms());
+        // What is not recorded as begun does not begin.
+        run = save_record(run).await?;
+        port.send_order(order).await?;
+        port.next_signal().await?
+    } else {
+        TaskSignal::NotBegun
+    };
+    match signal {
+        TaskSignal::Ended(result) => end_step(run, (at, result), port, now_ms).await,
+        TaskSignal::NotBegun
+        | TaskSignal::Ready
+        | TaskSignal::Refused(_)
+        | TaskSignal::SideEnded(..) => {
+            run.record.stop(at, now_ms());
+            save_record(run).await
+        }
+    }
+}
+
+/// Runs steps side by side in one turn, and records the end of each as soon as its result is in the conversation.
+async fn run_side_steps(
+    mut run: PreparedRun,
+    steps: &[usize],
+    port: &mut TaskPort,
+    now_ms: &impl Fn() -> i64,
+) -> Result<PreparedRun, RequestError> {
+    let mut open: Vec<usize> = steps.to_vec();
+    if reserve_turn(port).await? {
+        // One moment for all, by which their record tells that they ran side by side.
+        let begun_ms = now_ms();
+        steps.iter().for_each(|at| run.begin_step(*at, begun_ms));
+        run = save_record(run).await?;
+        port.send_order(TaskOrder::Turn(side_turn(&run, steps))).await?;
+        loop {
+            // An end of the turn itself: it could not begin.
+            let (place, result, is_last) = match port.next_signal().await? {
+                TaskSignal::SideEnded(place, result) => (place, result, false),
+                TaskSignal::Ended(result) => (0, result, true),
+                TaskSignal::NotBegun | TaskSignal::Ready | TaskSignal::Refused(_) => break,
+            };
+            if let Some(at) = steps.get(place) {
+                open.retain(|left| left != at);
+                run = end_step(run, (*at, result), port, now_ms).await?;
+            }
+            if is_last {
+                break;
+            }
+        }
+    }
+    open.iter().for_each(|at| run.record.stop(*at, now_ms()));
+    save_record(run).await
+}
+
+/// Waits until the session is free for a step. Returns `false` if the person stopped the run before.
+async fn reserve_turn(port: &mut TaskPort) -> Result<bool, RequestError> {
+    port.send_order(TaskOrder::Reserve).await?;
+    Ok(matches!(port.next_signal().await?, TaskSignal::Ready))
+}
+
+/// Records the end of a step and tells people of it.
+async fn end_step(
+    mut run: PreparedRun,
+    (at, result): (usize, StepResult),
+    port: &TaskPort,
+    now_ms: &impl Fn() -> i64,
+) -> Result<PreparedRun, RequestError> {
+    run.end_step(at, result, now_ms());
+    run = save_record(run).await?;
+    if let Some(told) = run.describe_step_end(at) {
+        port.send_order(TaskOrder::Tell(told)).await?;
+    }
     Ok(run)
 }
 
@@ -114,33 +183,60 @@ fn step_order(run: &PreparedRun, at: usize) -> Option<(String, TaskOrder)> {
     let (step, action) = (run.step(at)?, run.action(at)?);
     let (task, title) = (&run.record.task, &step.title);
     let announcement = format!("Task {task}, step {} of {}: {title}", at + 1, run.step_count());
-    let (failed_models, name) = (run.failed_models(at), format!("{task}/{title}"));
+    let turn = StepTurn {
+        announcement: announcement.clone(),
+        failed_models: run.failed_models(at),
+        name: format!("{task}/{title}"),
+        ..StepTurn::default()
+    };
     let order = match action {
         PlannedAction::Prompt(text) => {
-            let (announcement, model) = (announcement.clone(), step.model.clone());
-            let (command, timeout_s) = (None, 0);
-            TaskOrder::Turn(StepTurn {
-                text,
-                command,
-                model,
-                timeout_s,
-                announcement,
-                failed_models,
-                name,
-            })
+            let (model, role) = (step.model.clone(), step.role.clone());
+            TaskOrder::Turn(StepTurn { text, model, role, ..turn })
         }
-        PlannedAction::Command(command) => TaskOrder::Turn(StepTurn {
-            text: format!("I ran the step “{title}” of the task {task}:"),
-            command: Some(command),
-            model: None,
-            timeout_s: step.timeout_s,
-            announcement: announcement.clone(),
-            failed_models,
-            name,
-        }),
+        PlannedAction::Command(command) => {
+            let (text, command) = (describe_ran(task, title), Some(command));
+            TaskOrder::Turn(StepTurn { text, command, timeout_s: step.timeout_s, ..turn })
+        }
         PlannedAction::Question { text, choices } => TaskOrder::Ask { question: text, choices },
     };
     Some((announcement, order))
+}
+
+/// The line above the output of a command in the conversation.
+fn describe_ran(task: &str, title: &str) -> String {
+    format!("I ran the step “{title}” of the task {task}:")
+}
+
+/// Returns the turn in which steps run side by side. Questions are never among them.
+fn side_turn(run: &PreparedRun, steps: &[usize]) -> StepTurn {
+    let task = &run.record.task;
+    let side_step = |at: &usize| {
+        let (step, action) = (run.step(*at)?, run.action(*at)?);
+        let (call, title) = (new_step_call(), step.title.clone());
+        let (text, work) = match action {
+            PlannedAction::Command(command) => {
+                let timeout_s = step.timeout_s;
+                (describe_ran(task, &title), SideWork::Command { command, timeout_s })
+            }
+            PlannedAction::Prompt(text) | PlannedAction::Question { text, .. } => {
+                let (model, role) = (step.model.clone(), step.role.clone());
+                let line = format!("An elf did the step “{title}” of the task {task} for me:");
+                (line, SideWork::Prompt { text, model, role })
+            }
+        };
+        Some(SideStep { call, text, title, work })
+    };
+    let side_steps: Vec<SideStep> = steps.iter().filter_map(side_step).collect();
+    let numbers: Vec<String> = steps.iter().map(|at| (at + 1).to_string()).collect();
+    let titles: Vec<&str> = side_steps.iter().map(|step| step.title.as_str()).collect();
+    let announcement = format!(
+        "Task {task}, steps {} of {} side by side: {}",
+        numbers.join(", "),
+        run.step_count(),
+        titles.join(" · ")
+    );
+    StepTurn { announcement, side_steps, ..StepTurn::default() }
 }
 
 /// Writes the record away from the loops of sessions.

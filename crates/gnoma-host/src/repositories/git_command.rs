@@ -2,8 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-/// Returns a git command that reads no settings of the machine or the person, asks nobody, fetches nothing and writes
-/// no lock. `path` is the `PATH` on which git and its programs are found. Its output is for the caller.
+/// Returns a git command that reads no settings of the machine or the person, asks for nothing, fetches nothing and
+/// writes no lock. `path` is the `PATH` on which git and its programs are found. Its output is for the caller.
 pub(crate) fn git_command(path: &str) -> Command {
     let mut git = Command::new("git");
     git.env_clear()

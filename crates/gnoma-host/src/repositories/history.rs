@@ -1,5 +1,4 @@
-//! Which secret files the history of a repository contains: answered by git itself, for a repository whose settings
-//! run nothing.
+//! Finds secret files in the history of a repository. Git itself answers, for a repository whose settings run nothing.
 
 use std::{
     collections::BTreeSet,
@@ -75,7 +74,7 @@ pub(super) fn secret_files(
     secrets.into_iter().collect()
 }
 
-/// Names of files, as git tells them; it ends when nobody listens any more.
+/// Sends the names of files as git lists them; ends when the receiver is dropped.
 fn list_file_names(found: &FoundRepository, path: &str) -> Option<mpsc::Receiver<String>> {
     let mut git = git_command(path);
     git.arg("--git-dir").arg(&found.git).args(WORDS).current_dir("/");

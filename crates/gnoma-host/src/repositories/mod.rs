@@ -37,12 +37,24 @@ pub(crate) use repository_ownership::BelongingRepositories;
 use repository_ownership::RealRepository;
 pub(crate) use services::ServicePlaces;
 
-/// The repository around `folder` that git may look at: its own folder and its work tree. The error says which
-/// program its settings would run.
-pub(crate) fn harmless_repository(folder: &Path) -> Result<Option<(PathBuf, PathBuf)>, String> {
+/// The settings of a repository that make git run a program.
+#[derive(Debug, thiserror::Error)]
+#[error("git would run {program}")]
+pub(crate) struct GitProgramError {
+    /// The setting or the hook that names the program.
+    program: String,
+}
+
+/// Returns the folder of git and the work tree of the repository around `folder`, if there is one.
+///
+/// # Errors
+/// The settings of the repository would run a program.
+pub(crate) fn harmless_repository(
+    folder: &Path,
+) -> Result<Option<(PathBuf, PathBuf)>, GitProgramError> {
     let found = FoundRepository::find_around(folder);
     match found.as_ref().and_then(program_of) {
-        Some(program) => Err(program),
+        Some(program) => Err(GitProgramError { program }),
         None => Ok(found.map(|found| (found.git, found.work_tree))),
     }
 }
@@ -90,7 +102,7 @@ impl RepositoriesOnDisk {
         Self { services, trials, ..Self::default() }
     }
 
-    /// The same for these folders of the workspace, links resolved.
+    /// Sets the folders of the workspace, links resolved.
     pub(crate) fn of_workspace(
         self,
         roots: Vec<PathBuf>,
@@ -99,7 +111,7 @@ impl RepositoriesOnDisk {
         Self { roots, belonging, ..self }
     }
 
-    /// The same with what rules say of files.
+    /// Sets the rules about files.
     pub(crate) fn with_rules(self, rules: Option<Arc<dyn RuledPaths>>) -> Self {
         Self { rules, ..self }
     }

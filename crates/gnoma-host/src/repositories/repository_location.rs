@@ -1,4 +1,4 @@
-//! Where a repository is, as git finds it.
+//! Finds the repository of a folder as git does.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
-//! Which repository outside of the workspace belongs to a folder of it.
+//! Finds repositories outside of the workspace that belong to a folder of it.
 //!
-//! A `.git` file can name any folder, and whoever prepared the workspace wrote it. So the named folder must say
+//! A `.git` file can name any folder, and an attacker may have written it. So the named folder must say
 //! itself that the work tree is its own, as git has it say: a linked work tree by its `gitdir` file, a submodule by
 //! `core.worktree`. Only who can write there can say that.
 

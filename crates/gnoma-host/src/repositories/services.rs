@@ -1,5 +1,5 @@
-//! Whether a program that asks a service of the machine could get an answer: where it or the service is missing, it says
-//! the same in the sandbox as outside.
+//! Checks whether a program could reach a service of the machine. If the program or the service is missing, its output
+//! is the same in the sandbox as outside.
 
 use std::{
     env,

@@ -1,6 +1,6 @@
-//! What earlier commands on trial have left for later ones to see: other links, other settings of repositories.
+//! Finds changes by earlier commands on trial that later commands see: other links, other settings of repositories.
 //!
-//! Where the layer keeps what it has of a path is for the caller to know.
+//! The caller knows where the layer keeps the files of a path.
 
 use std::{
     collections::VecDeque,

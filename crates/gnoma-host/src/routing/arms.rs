@@ -103,7 +103,7 @@ impl ArmFactory {
     /// The models of a provider.
     ///
     /// # Errors
-    /// Why it may not or cannot be asked.
+    /// The provider may not or cannot be asked.
     pub(crate) fn model_list(
         &mut self,
         name: &str,
@@ -116,7 +116,7 @@ impl ArmFactory {
     /// The connection to a provider.
     ///
     /// # Errors
-    /// Why it may not or cannot be asked.
+    /// The provider may not or cannot be asked.
     pub(crate) fn connection(&mut self, name: &str) -> Result<Connection> {
         self.provider_line(name).map(|line| line.connection.clone())
     }
@@ -124,7 +124,7 @@ impl ArmFactory {
     /// Makes an arm. `told`: what its server told of it.
     ///
     /// # Errors
-    /// Why its provider may not or cannot be asked.
+    /// Its provider may not or cannot be asked.
     pub(crate) fn make_arm(&mut self, name: &ModelRef, told: ReportedModel) -> Result<BuiltArm> {
         if name.provider == agents::PROVIDER {
             return self.make_agent_arm(name);
@@ -151,7 +151,7 @@ impl ArmFactory {
         let connection = Connection::new(agents::agent_provider(agent), false);
         guard_setup::to_privacy(self.settings.privacy)
             .check_provider(connection.provider_facts())
-            .map_err(HostError::usage)?;
+            .map_err(|error| HostError::usage(error.to_string()))?;
         let said = self.settings.arms.get(&name.to_string());
         let price = arm_price(said, None, false);
         let arm = Arm {
@@ -248,7 +248,7 @@ impl ArmFactory {
         let facts = ProviderFacts { local: stays_here, ..connection.provider_facts().clone() };
         guard_setup::to_privacy(self.settings.privacy)
             .check_provider(&facts)
-            .map_err(HostError::usage)?;
+            .map_err(|error| HostError::usage(error.to_string()))?;
         Ok(Line { connection, is_own, stays_here, is_here, wire, host })
     }
 }

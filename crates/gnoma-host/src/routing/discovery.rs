@@ -9,10 +9,7 @@ use gnoma_engine::Routes;
 use tokio::{sync::watch, task::JoinSet};
 
 use super::arms::{ArmFactory, BuiltArm, ReportedModel};
-use crate::{
-    live::BackgroundService,
-    model_list::{ModelList, ModelListViewer},
-};
+use crate::model_list::{ModelList, ModelListViewer};
 
 /// Models of one server that become arms unasked.
 const MOST_MODELS: usize = 4;
@@ -145,10 +142,9 @@ impl Discovery {
         }));
         Self { in_use, _task: task }
     }
-}
 
-impl BackgroundService for Discovery {
-    fn set_used(&self, is_used: bool) {
+    /// Tells the search whether the session is in use; otherwise it rests.
+    pub(crate) fn set_used(&self, is_used: bool) {
         self.in_use.send_if_modified(|was| std::mem::replace(was, is_used) != is_used);
     }
 }

@@ -1,5 +1,4 @@
-//! Who is asked where nothing is routed: the arm that flags, environment and settings name, else the
-//! first that answers.
+//! Finds the first arm: the one that flags, environment and settings name, else the first that answers.
 
 use std::{collections::BTreeSet, time::Duration};
 

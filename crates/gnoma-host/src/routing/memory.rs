@@ -1,12 +1,15 @@
-//! What is learnt outlives the process: each outcome is taken into the file as it is then, under a lock,
-//! so that sessions that run at once teach one state.
+//! Saves what the router learns. Each outcome is added to the current file, under a lock, so that sessions that run at
+//! once share one state.
 
 use std::{
     io,
     path::{Path, PathBuf},
 };
 
-use gnoma_core::{bounded_file, tool::BoxFuture};
+use gnoma_core::{
+    bounded_file,
+    store::{StoreError, StoreErrorKind, StoreFuture},
+};
 use gnoma_engine::routing;
 use gnoma_router::{Attempt, AttemptResult, Router, TaskKind, TaskOutcome, Tuning};
 use tokio::task::spawn_blocking;
@@ -186,7 +189,7 @@ pub(super) struct OutcomeRecorder {
 }
 
 impl routing::OutcomeStore for OutcomeRecorder {
-    fn learn_outcome(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>> {
+    fn learn_outcome(&self, outcome: TaskOutcome) -> StoreFuture<'_, ()> {
         let book = self.book.clone();
         let known = self.known.lock().clone();
         let (project, session) = (self.project.clone(), self.begun.get().map(ToString::to_string));
@@ -231,14 +234,16 @@ fn unjudged_task(
 }
 
 /// Describes why a file could not be changed, and what to do about it if a user can.
-fn not_changed(path: &Path, error: &io::Error) -> String {
+fn not_changed(path: &Path, error: &io::Error) -> StoreError {
     let path = path.display();
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            format!("cannot write `{path}`: the disk is full; free some space")
-        }
-        _ => format!("`{path}` could not be changed: {error}"),
-    }
+    let (kind, sentence) = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
+            StoreErrorKind::Full,
+            format!("cannot write `{path}`: the disk is full; free some space"),
+        ),
+        _ => (StoreErrorKind::Io, format!("`{path}` could not be changed: {error}")),
+    };
+    StoreError::new(kind, sentence)
 }
 
 #[cfg(test)]
@@ -250,7 +255,8 @@ mod tests {
 
     #[test]
     fn people_are_told_what_to_do_about_a_full_disk() {
-        let told = |kind: io::ErrorKind| not_changed(Path::new("router.json"), &kind.into());
+        let told =
+            |kind: io::ErrorKind| not_changed(Path::new("router.json"), &kind.into()).sentence;
         assert!(told(io::ErrorKind::StorageFull).ends_with("the disk is full; free some space"));
         assert!(told(io::ErrorKind::PermissionDenied).ends_with("permission denied"));
     }

@@ -17,7 +17,7 @@ const BESIDE: &[&str] = &[
     "config",
     "settings.toml",
 ];
-/// The same below the home.
+/// Names of files below the home that gnoma does not read.
 const AT_HOME: &[&str] =
     &[".gnoma.toml", ".gnomarc", ".gnoma/config.toml", ".config/gnoma.toml", "gnoma.toml"];
 

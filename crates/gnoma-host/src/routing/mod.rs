@@ -98,7 +98,7 @@ pub fn misnamed_setup(environment: &Environment) -> Option<String> {
 /// Refuses a model that is named for this run where its name is empty or begins like the misspelled name of a provider.
 ///
 /// # Errors
-/// What was probably meant.
+/// The name is empty or misspelled; the error says what was probably meant.
 pub(crate) fn check_model_name(project: &Project) -> Result<()> {
     owner::check_name(&project.routing.provider, &first_arm::run_overrides(&project.spec))
 }
@@ -262,7 +262,7 @@ pub async fn prepare_routes(project: &Project, wanted: &RoutesRequest) -> Result
     let options = routing_options(project, wanted, workshop.maker.settings(), &made, &known);
     let options = RoutingOptions { pinned: is_pinned.then(|| model.clone()), ..options };
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
-    // Whoever does not look beside the session looks before it, where a rule wants more models.
+    // Without a search beside the session, models that a rule wants are looked for before it.
     let looks = !wanted.grows && rules::misses_arms(&options.rules, &names);
     let has_choice = !is_pinned && (made.len() > 1 || wanted.grows || looks);
     let router = load_router(project, has_choice, &made);
@@ -332,17 +332,14 @@ async fn find_arm_names(
     Ok(names)
 }
 
-fn routing_options(
+/// Converts the settings of the router, and reports what in them has no effect.
+fn convert_reported(
     project: &Project,
-    wanted: &RoutesRequest,
     settings: &RoutingSettings,
     made: &[BuiltArm],
-    known: &KnownArms,
-) -> RoutingOptions {
-    let Project { spec, places, notices, shared, firewall, .. } = project;
-    let clock = shared.clock().clone();
-    let RouterInput { options, mut warnings } =
-        limits::convert_settings(settings, spec.environment.home().as_deref());
+) -> RouterInput {
+    let home = project.environment().home();
+    let RouterInput { options, mut warnings } = limits::convert_settings(settings, home.as_deref());
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
     warnings.extend(limits::unknown_names(&options, &names));
     warnings.extend(unused_settings::at_start(project, settings));
@@ -350,7 +347,20 @@ fn routing_options(
         let unknown = "cannot find the time zone; hours in rules are read as UTC";
         warnings.push(unknown.to_owned());
     }
-    warnings.iter().for_each(|warning| notices.warning(warning));
+    warnings.iter().for_each(|warning| project.notices.warning(warning));
+    RouterInput { options, warnings }
+}
+
+fn routing_options(
+    project: &Project,
+    wanted: &RoutesRequest,
+    settings: &RoutingSettings,
+    made: &[BuiltArm],
+    known: &KnownArms,
+) -> RoutingOptions {
+    let Project { spec, places, shared, firewall, .. } = project;
+    let clock = shared.clock().clone();
+    let RouterInput { options, warnings } = convert_reported(project, settings, made);
     let key = project_key(&places.project);
     let learns = settings.router.learn
         && guard_setup::to_privacy(settings.privacy).can_save(PersistentData::Learning);
@@ -370,6 +380,7 @@ fn routing_options(
     RoutingOptions {
         ground: rules::PathBase { root: path(&places.project), folder: path(&spec.folder) },
         zone: clock::local_time_zone,
+        limits: options.limits.with_run_budget(spec.overrides.budget_micro_usd),
         project: key,
         branch: Box::new(move || current_branch(&branch_folder, &firewall)),
         ledger: Some(MeteredLedger::wrap_ledger(project, Arc::clone(&ledger))),

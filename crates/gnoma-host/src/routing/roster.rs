@@ -1,5 +1,5 @@
-//! Which models are arms, by the settings and the catalogue alone. Pure: what only a server can say is
-//! named as to be asked, and nothing is connected.
+//! The models that are arms by the settings and the catalogue alone. Pure: servers that must be asked are listed, and
+//! nothing is connected.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use gnoma_llm::{KNOWN, KnownProvider, catalogue::Overlay};
 use super::slm;
 use crate::{agents, crate_options, project_settings::RoutingSettings};
 
-/// More arms than this help nobody to choose.
+/// Most arms that a person can choose from; more do not help.
 pub const MOST_ARMS: usize = 128;
 /// Servers of models that are looked for on this machine without being configured.
 const LOOKED_FOR: [&str; 2] = ["ollama", "llamacpp"];
@@ -31,7 +31,7 @@ pub struct UnusableModel {
 pub struct Roster {
     /// The arms, those of the default provider first.
     pub arms: Vec<ModelRef>,
-    /// Those that are none.
+    /// The models that are no arms.
     pub left: Vec<UnusableModel>,
     /// Servers on this machine that may have more.
     pub to_ask: Vec<String>,

@@ -1,7 +1,7 @@
 //! The file of scores: versioned, with a checksum, and only replaced as a whole.
 //!
-//! One JSON object of three fields; the checksum (CRC-32, IEEE 802.3) is over the bytes of the last. Whoever
-//! changes it holds a lock beside it, so that processes never lose each other's scores.
+//! One JSON object of three fields; the checksum (CRC-32, IEEE 802.3) is over the bytes of the last. A
+//! process holds a lock beside the file while it changes it, so that processes never lose each other's scores.
 
 use std::{
     cmp::Ordering,
@@ -34,7 +34,7 @@ const MOST_PROJECTS: usize = 200;
 pub struct SavedScores {
     /// The state that the router learnt; `None` if there was nothing yet.
     pub state: Option<RouterState>,
-    /// The last task of each project whose end nobody has judged, the newest last.
+    /// The last task of each project without a verdict on its end, the newest last.
     #[serde(default)]
     pub open: Vec<UnjudgedTask>,
     /// Scores of the older gnoma were taken over.
@@ -42,7 +42,7 @@ pub struct SavedScores {
     pub imported: bool,
 }
 
-/// A task that is over and that nobody has judged.
+/// A task that is over and has no verdict yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UnjudgedTask {
     /// The key of the project.
@@ -213,7 +213,7 @@ impl StateFile {
         Ok(LoadedScores { kept: SavedScores::NONE, told: Some(told) })
     }
 
-    /// Gives it a name that nobody has yet.
+    /// Renames the file to an unused name.
     fn set_aside(&self, ending: &str) -> io::Result<PathBuf> {
         const MOST_ASIDE: u32 = 1_000;
         for number in 1..=MOST_ASIDE {

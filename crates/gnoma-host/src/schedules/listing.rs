@@ -1,7 +1,7 @@
 //! Schedules, described for people and for programs.
 
 use gnoma_core::{json_value::json, price::format_usd};
-use gnoma_extend::tasks::schedule::{NextRun, ScheduleRecord, ScheduleStore};
+use gnoma_extend::tasks::schedule::{NextRun, ScheduleRecord, ScheduleStore, zone_named};
 use serde_json::Value;
 
 use super::schedule_store;
@@ -61,11 +61,18 @@ fn describe_schedule(
     project.firewall.redact_text(&text).into_owned()
 }
 
+/// Describes a time in the time zone of a schedule: `18:30`, or with its date on other days.
+#[must_use]
+pub fn time_in_zone(record: &ScheduleRecord, at_ms: i64, now_ms: i64) -> String {
+    let zone = zone_named(&record.zone).unwrap_or_else(clock::local_time_zone);
+    clock::time_near_in(&zone, at_ms, now_ms)
+}
+
 fn next_words(record: &ScheduleRecord, now_ms: i64) -> String {
     match record.peek_next_run(now_ms) {
         None if record.is_paused => "paused".to_owned(),
         None => "does not run, because this machine does not know its time zone".to_owned(),
-        Some(NextRun::At(at_ms)) => format!("next {}", clock::time_near(at_ms, now_ms)),
+        Some(NextRun::At(at_ms)) => format!("next {}", time_in_zone(record, at_ms, now_ms)),
         Some(NextRun::Due { .. }) => "due; `gnoma serve` runs it".to_owned(),
         Some(NextRun::Over) => "over".to_owned(),
     }

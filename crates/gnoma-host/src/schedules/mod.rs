@@ -12,7 +12,7 @@ use gnoma_extend::tasks::schedule::{
 };
 
 pub use self::{
-    listing::{describe_schedules, schedules_as_json},
+    listing::{describe_schedules, schedules_as_json, time_in_zone},
     scheduler::Scheduler,
 };
 pub use crate::continuation::{limits_reset_ms, schedule_store};
@@ -59,19 +59,9 @@ pub fn create_schedule(project: &Project, new: NewSchedule) -> Result<ScheduleRe
         let remedy = Some("let the task read it where it runs".to_owned());
         return Err(HostError { remedy, ..HostError::usage(cause) });
     }
-    let SessionSpec { folder, more_folders, profile, overrides, agent, system, .. } =
-        project.spec.clone();
-    let Overrides { provider, model, mode, max_rounds, thinking, .. } = overrides;
-    if agent.is_some() || system.is_some() || max_rounds.is_some() || thinking.is_some() {
-        let cause = "a schedule does not keep --agent, --system, --max-turns or --thinking, so none was made";
-        let remedy = Some("leave them out, or name them in the task".to_owned());
-        return Err(HostError { remedy, ..HostError::usage(cause) });
-    }
-    if mode == Some(PermissionMode::Bypass) {
-        let cause = "a schedule cannot have the mode bypass, because nobody sees what it does";
-        let remedy = Some("set another mode, and rules that allow what the task needs".to_owned());
-        return Err(HostError { remedy, ..HostError::usage(cause) });
-    }
+    refuse_unsaved_options(&project.spec)?;
+    let SessionSpec { folder, more_folders, profile, overrides, .. } = project.spec.clone();
+    let Overrides { provider, model, mode, .. } = overrides;
     let now_ms = project.now_ms();
     let record = ScheduleRecord {
         version: ScheduleRecord::current_version(),
@@ -94,6 +84,26 @@ pub fn create_schedule(project: &Project, new: NewSchedule) -> Result<ScheduleRe
     };
     let saved = schedule_store(project.environment()).insert(record, now_ms);
     saved.map_err(|error| store_error(&error))
+}
+
+/// Refuses options that a schedule does not keep, and the mode that none may have.
+fn refuse_unsaved_options(spec: &SessionSpec) -> Result<()> {
+    let Overrides { mode, max_rounds, thinking, .. } = &spec.overrides;
+    let is_unsaved = spec.agent.is_some() || spec.system.is_some();
+    let (cause, remedy) = if is_unsaved || max_rounds.is_some() || thinking.is_some() {
+        (
+            "a schedule does not keep --agent, --system, --max-turns or --thinking, so none was made",
+            "leave them out, or name them in the task",
+        )
+    } else if *mode == Some(PermissionMode::Bypass) {
+        (
+            "a schedule cannot have the mode bypass, because nobody sees what it does",
+            "set another mode, and rules that allow what the task needs",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(HostError { remedy: Some(remedy.to_owned()), ..HostError::usage(cause) })
 }
 
 /// Pauses a schedule, or lets it run again from now on.

@@ -29,7 +29,7 @@ impl Checkpoints for NoCheckpoints {
 /// The files of a workspace.
 pub(super) struct LateCheckpoints {
     checkpointer: LateOpening<Checkpointer>,
-    /// Somebody wants everything read in the background.
+    /// `true` if everything is to be read in the background.
     wanted: Arc<AtomicBool>,
     begun: BegunSessionId,
 }

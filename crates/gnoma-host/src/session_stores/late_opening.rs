@@ -39,8 +39,7 @@ impl<T> Clone for LateOpening<T> {
 }
 
 impl<T: Send + Sync + 'static> LateOpening<T> {
-    /// Starts a thread that does `open`. It ends with that; nothing has to stop it. Where that
-    /// fails for a reason that may pass, it is done again when somebody asks.
+    /// Starts a thread that does `open` and ends. If that fails for a reason that may pass, the next use tries again.
     pub(super) fn begin_opening(
         open: impl Fn() -> Result<Arc<T>, StoreError> + Send + Sync + 'static,
     ) -> Self {

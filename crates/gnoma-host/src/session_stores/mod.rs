@@ -1,7 +1,7 @@
-//! What of a session outlives it: opens the stores beside the work, and hands them to the engine.
+//! The stores of a session: opens them beside the work, and hands them to the engine.
 //!
-//! Opening takes milliseconds that nobody should wait for, so threads do it from the program's start; whoever needs
-//! a store first waits for the rest. In incognito nothing is opened, so no file and no folder is created.
+//! Opening takes milliseconds, so threads do it from the program's start; the first use of a store waits for the
+//! rest. In incognito nothing is opened, so no file and no folder is created.
 
 mod begun_session;
 mod files;
@@ -60,8 +60,8 @@ impl SessionStores {
         Self { files, no_checkpoints, tidying: Some(tidying), ..kept }
     }
 
-    /// The same for a session that the stored session `parent` starts under a name: its files are kept with
-    /// those of its parent.
+    /// Opens the stores of a session that the stored session `parent` starts under a name: its files are saved with those
+    /// of its parent.
     pub(crate) fn for_child(
         project: &Project,
         store: Option<Arc<Store>>,
@@ -155,7 +155,7 @@ impl SessionStores {
         Some(Arc::new(LateResultStore { store, begun: self.session_id_cell() }))
     }
 
-    /// Forgets what is too old or too much. For the end of a run: nobody waits for it long.
+    /// Deletes stored data that is too old or too large, at the end of a run. Takes only a short time.
     pub async fn remove_old_data(self) {
         if let Some(tidying) = self.tidying {
             tidying.run(self.store, self.files, self.clock.now_ms()).await;

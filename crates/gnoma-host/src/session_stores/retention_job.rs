@@ -1,7 +1,7 @@
 //! Retention: what is too old or too large is deleted at the end of a run.
 //!
 //! Sessions in use are left alone, here and in other processes; if that cannot be determined, no checkpoint is
-//! deleted. If the program ends meanwhile, too much is left, never too little.
+//! deleted. If the program ends during the job, too much is left, never too little.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -38,7 +38,7 @@ impl RetentionJob {
         Self { retention, begun }
     }
 
-    /// Does it, as far as there is time. Failures come again at the next run; nobody has to know.
+    /// Runs the job, as far as there is time. It reports no failure: the next run meets it again.
     pub(super) async fn run(
         self,
         store: Option<LateOpening<Store>>,

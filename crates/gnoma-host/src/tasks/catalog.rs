@@ -1,15 +1,19 @@
 //! The task files of a project, and which of them may run.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 use gnoma_config::FileTrust;
 use gnoma_core::{info::Choice, quantity::describe_count};
 use gnoma_extend::{
     ExtendPlaces, ExtensionSource,
+    commands::parse_invocation,
     tasks::{
-        ArgumentKind, PlanError, PlannedAction, PlannedStep, StepKind, TaskArgument,
-        TaskDefinition, TaskFile, TaskPlan, TaskProblem, find_tasks, plan_task, read_task_file,
-        replan_task,
+        ArgumentKind, PlanError, PlannedAction, PlannedStep, StepAction, StepKind, TaskArgument,
+        TaskDefinition, TaskFile, TaskPlan, TaskProblem, TaskProblemKind, check_task, find_tasks,
+        is_task_name, plan_task, read_task_file, replan_task, task_file_path,
     },
 };
 
@@ -52,6 +56,13 @@ impl Tasks {
         file.by == ExtensionSource::Project && !self.places.is_trusted
     }
 
+    /// Reports whether there is a task of that name, also one whose file is wrong.
+    #[must_use]
+    pub fn has_name(&self, name: &str) -> bool {
+        self.files.iter().any(|file| file.task.name == name)
+            || self.problems.iter().any(|problem| problem.name == name)
+    }
+
     /// Returns a task by its name.
     ///
     /// # Errors
@@ -72,13 +83,38 @@ impl Tasks {
         Err(HostError { remedy: Some(remedy), ..error })
     }
 
+    /// Returns the file of a task, also if it is wrong: the one that runs, or else that of the project.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn file_path(&self, name: &str) -> Result<PathBuf> {
+        let error = match self.file(name) {
+            Ok(file) => return Ok(file.path.clone()),
+            Err(error) => error,
+        };
+        let paths = [true, false].map(|in_project| task_file_path(&self.places, name, in_project));
+        paths.into_iter().find(|path| is_task_name(name) && path.is_file()).ok_or(error)
+    }
+
+    /// Returns whether the project has a task of the same name as one of the person's, which would count once the
+    /// project is trusted.
+    #[must_use]
+    pub fn has_waiting_twin(&self, file: &TaskFile) -> bool {
+        file.by == ExtensionSource::User
+            && self.places.waits_for_trust(ExtensionSource::Project)
+            && task_file_path(&self.places, &file.task.name, true) != file.path
+            && task_file_path(&self.places, &file.task.name, true).is_file()
+    }
+
     /// Plans a run of a task.
     ///
     /// # Errors
     /// There is no such task, its project is not trusted, or an argument is wrong.
     pub fn plan(&self, name: &str, arguments: &[String]) -> Result<TaskPlan> {
         let usable = self.usable_with(name)?;
-        plan_task(name, arguments, &usable).map_err(|error| self.plan_error(&error))
+        let plan = plan_task(name, arguments, &usable).map_err(|error| self.plan_error(&error))?;
+        self.refuse_unknown_commands(name, &usable)?;
+        Ok(plan)
     }
 
     /// Plans the continuation of a run with the values that were recorded of it.
@@ -100,18 +136,53 @@ impl Tasks {
         Ok(usable.map(|file| (file.task.name.clone(), file.task.clone())).collect())
     }
 
-    /// Checks that the tasks which a task runs exist, get their arguments and form no circle. Values that a person must
-    /// give are not checked.
+    /// Checks that the tasks which a task runs exist, get arguments that fit and form no circle. Values that a person
+    /// must give are not checked.
     ///
     /// # Errors
     /// The first error, with its file and line.
-    pub fn check_links(&self, name: &str) -> Result<()> {
-        let all: HashMap<String, TaskDefinition> =
-            self.files.iter().map(|file| (file.task.name.clone(), file.task.clone())).collect();
-        match plan_task(name, &[], &all) {
-            Ok(_) | Err(PlanError::Argument(..)) => Ok(()),
-            Err(error) => Err(HostError::usage(error.to_string())),
+    pub fn check_links(&self, task: &TaskDefinition) -> Result<()> {
+        let all = self.files.iter().map(|file| &file.task).chain([task]);
+        let all = all.map(|task| (task.name.clone(), task.clone())).collect();
+        check_task(task, &all).map_err(|error| HostError::usage(error.to_string()))?;
+        self.refuse_unknown_commands(&task.name, &all)
+    }
+
+    /// Refuses a task with a step such as `/help`, which no session would understand: a model would get these words. The
+    /// tasks form no circle.
+    fn refuse_unknown_commands(
+        &self,
+        name: &str,
+        all: &HashMap<String, TaskDefinition>,
+    ) -> Result<()> {
+        let Some(task) = all.get(name) else { return Ok(()) };
+        for step in &task.steps {
+            match &step.action {
+                StepAction::Prompt(text) if !self.is_understood(text) => {
+                    let first = text.split_whitespace().next().unwrap_or_default();
+                    let cause = format!(
+                        "{name}.md:{}: `{first}` is no command that a step can be",
+                        step.line
+                    );
+                    let remedy = "commands of your own, skills and `/task` are; to send the words to a model, begin \
+                                  with others";
+                    let remedy = Some(remedy.to_owned());
+                    return Err(HostError { remedy, ..HostError::usage(cause) });
+                }
+                StepAction::Task { name, .. } => self.refuse_unknown_commands(name, all)?,
+                StepAction::Prompt(_) | StepAction::Command(_) | StepAction::Question { .. } => (),
+            }
         }
+        Ok(())
+    }
+
+    /// Returns whether a prompt names no command, or one that there is.
+    fn is_understood(&self, prompt: &str) -> bool {
+        let Some((name, _)) = parse_invocation(prompt) else { return true };
+        // Prompts of MCP servers are known once these run, and a folder of the system begins a sentence.
+        let may_be =
+            name.contains(':') || name.starts_with("mcp__") || Path::new("/").join(name).exists();
+        may_be || gnoma_extend::slash_names(&self.places).iter().any(|known| known.name == name)
     }
 
     fn plan_error(&self, error: &PlanError) -> HostError {
@@ -164,14 +235,26 @@ impl Tasks {
         values.into_iter().filter(is_plain).collect()
     }
 
-    /// Describes a task: its arguments, and its steps as the file has them.
+    /// Describes a task: its arguments, and its steps as the file has them. One whose text is wrong is described by
+    /// what is wrong.
     ///
     /// # Errors
-    /// There is none, or its file is wrong.
+    /// There is none, or its file cannot be read.
     pub fn describe(&self, name: &str) -> Result<String> {
-        let file = self.file(name)?;
-        let text = std::fs::read_to_string(&file.path);
-        let text = text.map_err(|error| HostError::failure(error.to_string()))?;
+        let read = |path: &Path| {
+            std::fs::read_to_string(path).map_err(|error| HostError::failure(error.to_string()))
+        };
+        let wrong = self.problems.iter().find(|problem| {
+            problem.name == name && matches!(problem.why, TaskProblemKind::Fault(_))
+        });
+        let file = match (self.file(name), wrong) {
+            (Err(_), Some(problem)) => {
+                let text = read(&self.file_path(name)?)?;
+                return Ok(format!("{problem}\n\n{}\n", text.trim_end()));
+            }
+            (file, _) => file?,
+        };
+        let text = read(&file.path)?;
         let waits = if self.waits_for_trust(file) {
             "It does not run until you trust the project: `gnoma trust`.\n"
         } else {

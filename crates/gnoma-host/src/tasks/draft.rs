@@ -10,7 +10,7 @@ use std::{
 
 use gnoma_core::{private_file::FileReplacement, quantity::describe_count, store::SessionId};
 use gnoma_extend::tasks::{
-    RunRecord, digest_message, draft_from_messages, is_task_name, task_file_path,
+    RunRecord, digest_message, draft_from_messages, is_reserved_name, is_task_name, task_file_path,
 };
 use gnoma_guard::firewall::Firewall;
 
@@ -144,12 +144,22 @@ fn replace_task(
     Ok(format!("Changed {shown}. Run it with /task {}", draft.name))
 }
 
+/// Returns the refusal of a name that cannot be a task's.
+#[must_use]
+pub fn task_name_error(name: &str) -> HostError {
+    let cause = format!("`{}` cannot name a task", name.escape_debug());
+    let remedy = if is_reserved_name(name) {
+        "`gnoma task` has a command of that name; choose another one"
+    } else {
+        "use letters, digits, `-` and `_`"
+    };
+    HostError { remedy: Some(remedy.to_owned()), ..HostError::usage(cause) }
+}
+
 /// The file of a new task of the person's.
 pub(super) fn new_file(project: &Project, name: &str) -> Result<PathBuf> {
     if !is_task_name(name) {
-        let cause = format!("`{}` cannot name a task", name.escape_debug());
-        let remedy = Some("use letters, digits, `-` and `_`".to_owned());
-        return Err(HostError { remedy, ..HostError::usage(cause) });
+        return Err(task_name_error(name));
     }
     if project.is_incognito() {
         return Err(HostError::usage("nothing is saved in incognito"));

@@ -53,7 +53,7 @@ pub struct CommandImport {
     pub task: Result<(String, Vec<String>), String>,
 }
 
-/// Finds the commands of other programs. Those of a project count once it is trusted. `from`: only of this program;
+/// Finds the commands of other programs. Those of a project that is not trusted are only named. `from`: only of this program;
 /// `names`: only these, or all if it is empty.
 ///
 /// # Errors
@@ -67,11 +67,12 @@ pub fn find_commands(
     let home = project.environment().home();
     let home = home.iter().flat_map(|home| HOME_FOLDERS.map(|(by, path)| (by, home.join(path))));
     let root = &project.places.project;
-    let of_project = PROJECT_FOLDERS.map(|(by, path)| (by, root.join(path)));
-    let of_project = of_project.into_iter().filter(|_| tasks.places().is_trusted);
+    let waits = !tasks.places().is_trusted;
+    let of_project = PROJECT_FOLDERS.map(|(by, path)| (by, root.join(path), waits));
+    let home = home.map(|(by, path)| (by, path, false));
     let mut found: Vec<CommandImport> = Vec::new();
-    for (origin, folder) in home.chain(of_project).filter(|(by, _)| from.is_none_or(|it| it == *by))
-    {
+    let all = home.chain(of_project).filter(|(by, ..)| from.is_none_or(|it| it == *by));
+    for (origin, folder, waits) in all {
         let mut files = Vec::new();
         add_files(&folder, 0, &mut files);
         gnoma_core::sort::sort_items(&mut files);
@@ -79,7 +80,11 @@ pub fn find_commands(
             let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let is_wanted = names.is_empty() || names.contains(&name);
             if is_wanted && found.iter().all(|other| other.name != name) {
-                let task = convert_command(&tasks, origin, &name, &file);
+                let task = if waits {
+                    Err("it counts once you trust the project: `gnoma trust`".to_owned())
+                } else {
+                    convert_command(&tasks, origin, &name, &file)
+                };
                 found.push(CommandImport { name, file: tasks.places().display_path(&file), task });
             }
         }

@@ -11,27 +11,31 @@ mod past_log;
 mod past_turns;
 mod repair;
 mod run;
+mod step_models;
 mod suggestions;
 
 use std::sync::Arc;
 
 use gnoma_core::{
+    info::Choice,
     protocol::{Reply, RequestError, TaskRequest},
     store::SessionId,
 };
+use gnoma_extend::commands::split_words;
 
 pub use self::{
     catalog::{Tasks, check_file, describe_step, quoted_line, step_command},
-    draft::{DraftedTask, refuse_shared_folder, save_draft, write_task},
-    history::{ExpectedCost, describe_history, expected_cost, run_store},
+    draft::{DraftedTask, refuse_shared_folder, save_draft, task_name_error, write_task},
+    history::{ExpectedCost, describe_history, describe_unused, expected_cost, run_store},
     import::{CommandImport, CommandOrigin, find_commands, write_import},
     past_log::delete_read_sessions,
     repair::draft_repair,
     run::{PreparedRun, restricted_mode, resumable_run},
+    step_models::check_models,
     suggestions::Suggestions,
 };
 
-pub(crate) use self::failure_choice::STRONGER;
+pub(crate) use self::{failure_choice::STRONGER, step_models::unknown_model};
 
 use self::{draft::draft_task, run::prepare_run};
 use crate::{HostError, Project, Result, blocking_work::off_loop};
@@ -128,6 +132,11 @@ pub(crate) fn answer_request(project: &Project, request: &TaskRequest) -> Result
     Ok(match request {
         TaskRequest::List => Reply::Choices(Tasks::find(project).choices()),
         TaskRequest::Show { name } => Reply::Text(Tasks::find(project).describe(name)?),
+        TaskRequest::Complete { words } => {
+            let next = Tasks::find(project).next_words(&split_words(words));
+            let choice = |name| Choice { name, ..Choice::default() };
+            Reply::Choices(next.into_iter().map(choice).collect())
+        }
         TaskRequest::History { name } => Reply::Text(describe_history(project, name)),
         TaskRequest::DeclineOffer => Reply::Text(suggestions::decline_offer(project)?),
         TaskRequest::Run { .. }

@@ -2,8 +2,12 @@
 
 use std::{fs, time::Instant};
 
-use gnoma_core::diff::unified_diff;
-use gnoma_extend::tasks::{RunRecord, commands_run_instead, digest_message, propose_repair};
+use gnoma_core::{diff::unified_diff, protocol::TaskStepState};
+use gnoma_extend::tasks::{
+    PlannedAction, RunRecord, StepAction, StepPart, TaskStep, commands_run_instead, digest_message,
+    parts_that_went_well, propose_repair,
+    repetition::{PastSession, PastTurn},
+};
 
 use super::{
     catalog::Tasks,
@@ -15,6 +19,76 @@ use crate::{HostError, Project, Result};
 
 /// Lines around a change in a diff.
 const CONTEXT_LINES: usize = 3;
+
+/// Parts of a step, and the values of the run in which they ran.
+type FoundParts = (Vec<StepPart>, Vec<(String, String)>);
+
+/// The recorded runs of a task, the newest first, with the sessions of the project.
+struct PastRuns<'r> {
+    project: &'r Project,
+    runs: &'r [RunRecord],
+    history: &'r [PastSession],
+}
+
+impl PastRuns<'_> {
+    /// Returns the commands by which the person went on after one of the last runs had failed.
+    fn find_commands_instead(&self) -> Option<FoundParts> {
+        self.runs.iter().take(REPEATED_FAILURES).find_map(|run| {
+            let commands =
+                commands_run_instead(self.turns_of(run)?, |turn| self.is_of_run(run, turn));
+            self.without_secrets(commands, run)
+        })
+    }
+
+    /// Returns the parts that a prompt had in the last run in which it went well.
+    fn find_parts_that_went_well(&self, tasks: &Tasks, step: &TaskStep) -> Option<FoundParts> {
+        let StepAction::Prompt(prompt) = &step.action else { return None };
+        let is_done = |run: &&RunRecord| {
+            run.steps.iter().any(|it| it.title == step.title && it.state == TaskStepState::Done)
+        };
+        self.runs.iter().filter(is_done).find_map(|run| {
+            let plan = tasks.replan(&run.task, &run.arguments).ok()?;
+            let planned = plan.steps.iter().find(|it| it.title == step.title)?;
+            let PlannedAction::Prompt(sent) = planned.resolve_action(run.answer.as_deref()) else {
+                return None;
+            };
+            let digest = self.digest(&sent);
+            let parts = parts_that_went_well(
+                self.turns_of(run)?,
+                prompt,
+                |turn| self.digest(&turn.message) == digest,
+                |turn| self.is_of_run(run, turn),
+            );
+            self.without_secrets(parts, run)
+        })
+    }
+
+    fn turns_of(&self, run: &RunRecord) -> Option<&[PastTurn]> {
+        let session = self.history.iter().find(|session| session.id == run.session)?;
+        Some(&session.turns)
+    }
+
+    /// Returns whether a turn is a step of a run.
+    fn is_of_run(&self, run: &RunRecord, turn: &PastTurn) -> bool {
+        let digest = self.digest(&turn.message);
+        run.messages.iter().any(|(_, known)| *known == digest)
+    }
+
+    fn digest(&self, message: &str) -> String {
+        digest_message(&self.project.firewall.redact_text(message))
+    }
+
+    /// Returns the parts with the values of their run; `None` if there are none.
+    fn without_secrets(&self, parts: Vec<StepPart>, run: &RunRecord) -> Option<FoundParts> {
+        let redact = |text: String| self.project.firewall.redact_text(&text).into_owned();
+        let part = |part| match part {
+            StepPart::Prompt(text) => StepPart::Prompt(redact(text)),
+            StepPart::Command(line) => StepPart::Command(redact(line)),
+        };
+        let parts: Vec<StepPart> = parts.into_iter().map(part).collect();
+        (!parts.is_empty()).then(|| (parts, run.arguments.clone()))
+    }
+}
 
 /// Drafts a change of a task whose last three runs failed at the same step: what the person did instead, or the parts of
 /// the step as steps of their own.
@@ -34,18 +108,12 @@ pub async fn draft_repair(project: &Project, name: &str) -> Result<DraftedTask> 
     let before = fs::read_to_string(&file.path)
         .map_err(|error| HostError::failure(format!("cannot read the task {name}: {error}")))?;
     let history = read_history(project).await?;
-    let turns_of = |run: &RunRecord| history.iter().find(|it| it.id == run.session);
-    let instead = runs.iter().take(REPEATED_FAILURES).find_map(|run| {
-        let is_of_step = |digest: &str| run.messages.iter().any(|(_, known)| known == digest);
-        let commands = commands_run_instead(&turns_of(run)?.turns, |turn| {
-            is_of_step(&digest_message(&project.firewall.redact_text(&turn.message)))
-        });
-        let redact = |command: &String| project.firewall.redact_text(command).into_owned();
-        let commands: Vec<String> = commands.iter().map(redact).collect();
-        (!commands.is_empty()).then_some((commands, run.arguments.clone()))
-    });
-    let (instead, values) = instead.unwrap_or_default();
-    let text = propose_repair(name, &before, &title, &instead, &values).ok_or_else(|| {
+    let past = PastRuns { project, runs: &runs, history: &history };
+    let step = file.task.steps.iter().find(|step| step.title == title);
+    let found = past.find_commands_instead();
+    let found = found.or_else(|| past.find_parts_that_went_well(&tasks, step?));
+    let (parts, values) = found.unwrap_or_default();
+    let text = propose_repair(name, &before, &title, &parts, &values).ok_or_else(|| {
         let cause = format!(
             "step {number} ({title}) of {name} has no parts that can be steps of their own, and nothing was run instead"
         );

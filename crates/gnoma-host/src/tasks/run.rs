@@ -1,9 +1,9 @@
 //! Runs of tasks: prepared before their first step, recorded before and after each, and reported at their end.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use gnoma_core::{
-    ModelRef, duration,
+    ModelRef,
     protocol::{TaskReport, TaskRequest, TaskRunState, TaskStepReport, TaskStepState},
     quantity::describe_count,
     session::PermissionMode,
@@ -12,8 +12,8 @@ use gnoma_core::{
 use gnoma_extend::{
     commands::split_words,
     tasks::{
-        PlannedAction, PlannedStep, ResumeError, RunLock, RunRecord, RunStore, StepKind,
-        StepRecord, StepResult, StoreError, TaskPlan,
+        PlannedAction, PlannedStep, ResumeChoice, ResumeError, RunLock, RunRecord, RunStore,
+        StepKind, StepRecord, StepResult, StoreError, TaskPlan,
     },
 };
 use gnoma_guard::firewall::Firewall;
@@ -21,7 +21,7 @@ use gnoma_guard::firewall::Firewall;
 use super::{
     catalog::Tasks,
     failure_choice::{FailureAnswer, failure_question, parse_failure_answer},
-    history::{describe_cost, describe_gaps, run_store, run_title},
+    history::{describe_cost, describe_gaps, describe_time, run_store, run_title},
 };
 use crate::{HostError, Project, Result, agent::stricter_mode, clock};
 
@@ -56,6 +56,34 @@ impl PreparedRun {
         self.plan.steps.len()
     }
 
+    /// Returns the steps that run next: one, or those that run side by side. None after the last one.
+    pub(crate) fn next_steps(&self) -> Vec<usize> {
+        let next = self.record.next_step().filter(|at| *at < self.plan.steps.len());
+        let Some(at) = next else { return Vec::new() };
+        let group = self.step(at).and_then(|step| step.group);
+        // A stronger model is one of the session's own turns.
+        let is_beside = |(_, (step, record)): &(usize, (&PlannedStep, &StepRecord))| {
+            group.is_some() && step.group == group && !record.is_over() && !record.escalates
+        };
+        let steps = self.plan.steps.iter().zip(&self.record.steps).enumerate();
+        let beside: Vec<usize> = steps.filter(is_beside).map(|(at, _)| at).collect();
+        if beside.first() == Some(&at) { beside } else { vec![at] }
+    }
+
+    /// Describes how a step ended, in what time and for how much; `None` where the end of the run says so.
+    pub(crate) fn describe_step_end(&self, at: usize) -> Option<String> {
+        let step = self.record.steps.get(at).filter(|_| self.step_count() > 1)?;
+        let ended = match step.state {
+            TaskStepState::Done => "done in",
+            TaskStepState::Failed => "failed after",
+            TaskStepState::Stopped => "was stopped after",
+            TaskStepState::Waiting | TaskStepState::Begun | TaskStepState::Skipped => return None,
+        };
+        let (task, number, count) = (&self.record.task, at + 1, self.step_count());
+        let (took, cost) = (describe_time(step.took_ms), describe_cost(step.micro_usd));
+        Some(format!("Task {task}, step {number} of {count} ({}) {ended} {took}{cost}", step.title))
+    }
+
     /// Returns what a step does.
     pub(crate) fn action(&self, at: usize) -> Option<PlannedAction> {
         Some(self.step(at)?.resolve_action(self.record.answer.as_deref()))
@@ -68,9 +96,8 @@ impl PreparedRun {
 
     /// Returns the models that the steps want which are still to run.
     pub(crate) fn models(&self) -> Vec<String> {
-        let states = self.record.steps.iter().map(|step| step.state);
-        let is_open = |state| !matches!(state, TaskStepState::Done | TaskStepState::Skipped);
-        let open = self.plan.steps.iter().zip(states).filter(|(_, state)| is_open(*state));
+        let steps = self.plan.steps.iter().zip(&self.record.steps);
+        let open = steps.filter(|(_, record)| !record.is_over());
         let prompts = open.filter(|(step, _)| step.kind() == StepKind::Prompt);
         prompts.filter_map(|(step, _)| step.model.clone()).collect()
     }
@@ -178,9 +205,7 @@ fn report_run(run: &RunRecord, is_recorded: bool) -> TaskReport {
 /// Says how a run ended, and what to do next.
 fn summarize_run(run: &RunRecord, is_recorded: bool) -> String {
     let (task, count) = (&run.task, run.steps.len());
-    let took: i64 = run.steps.iter().map(|step| step.took_ms).sum();
-    let took =
-        duration::format_duration(Duration::from_millis(u64::try_from(took).unwrap_or_default()));
+    let took = describe_time(run.took_ms());
     let Some((number, step)) = run.open_step() else {
         let (steps, cost) = (describe_count(count, "step"), describe_cost(run.micro_usd()));
         let gaps = describe_gaps(run);
@@ -221,56 +246,57 @@ pub(crate) fn prepare_run(
     session: &SessionId,
     request: TaskRequest,
 ) -> Result<PreparedRun> {
-    let tasks = Tasks::find(project);
-    let store = run_store(project);
-    let firewall = Arc::clone(&project.firewall);
     match request {
-        TaskRequest::Run { line } => {
-            let mut words = split_words(&line).into_iter();
-            let name = words.next().unwrap_or_default();
-            let plan = tasks.plan(&name, &words.collect::<Vec<_>>())?;
-            let clock = project.shared.clock();
-            let id = format!("{:013}-{:04x}", clock.now_ms().max(0), clock.random_bits() & 0xFFFF);
-            let record = RunRecord::new(id, &plan, session.to_string(), clock.now_ms());
-            let lock = store.as_ref().map(|store| store.lock_run(&record.id)).transpose();
-            let lock = lock.map_err(|error| HostError::failure(error.to_string()))?;
-            let (opening, is_to_edit) = (None, false);
-            Ok(PreparedRun { plan, record, store, _lock: lock, firewall, opening, is_to_edit })
-        }
-        TaskRequest::Resume { run, choice } => {
-            let store = store.ok_or_else(|| {
-                HostError::usage("nothing is recorded in incognito, so there is no run to resume")
-            })?;
-            let id = resumable_run(&store, &run, Some(session))?.id;
-            let failed = |error: StoreError| HostError::usage(error.to_string());
-            let lock = store.lock_run(&id).map_err(failed)?;
-            // Read again: until now another process may have run it.
-            let record = store.load_run(&id).map_err(failed)?;
-            let title = title_with_age(&record, project.now_ms());
-            if record.is_redacted {
-                // Its values are not those that the run needs.
-                return Err(resume_error(&title, &ResumeError::Redacted));
-            }
-            let plan = tasks.replan(&record.task, &record.arguments).map_err(|error| {
-                let cause = format!("{title} cannot be resumed: {}", error.cause);
-                HostError { cause, ..error }
-            })?;
-            let resumed = record.resume(&plan, choice, project.now_ms());
-            let mut record = resumed.map_err(|error| resume_error(&title, &error))?;
-            session.as_str().clone_into(&mut record.session);
-            let opening = Some(format!("Resuming {title}"));
-            Ok(PreparedRun {
-                plan,
-                record,
-                store: Some(store),
-                _lock: Some(lock),
-                firewall,
-                opening,
-                is_to_edit: false,
-            })
-        }
+        TaskRequest::Run { line } => prepare_new_run(project, session, &line),
+        TaskRequest::Resume { run, choice } => prepare_resumed_run(project, session, &run, choice),
         _ => Err(HostError::usage("this request does not run a task")),
     }
+}
+
+fn prepare_new_run(project: &Project, session: &SessionId, line: &str) -> Result<PreparedRun> {
+    let (tasks, store) = (Tasks::find(project), run_store(project));
+    let mut words = split_words(line).into_iter();
+    let name = words.next().unwrap_or_default();
+    let plan = tasks.plan(&name, &words.collect::<Vec<_>>())?;
+    let clock = project.shared.clock();
+    let id = format!("{:013}-{:04x}", clock.now_ms().max(0), clock.random_bits() & 0xFFFF);
+    let record = RunRecord::new(id, &plan, session.to_string(), clock.now_ms());
+    let lock = store.as_ref().map(|store| store.lock_run(&record.id)).transpose();
+    let lock = lock.map_err(|error| HostError::failure(error.to_string()))?;
+    let (opening, is_to_edit, firewall) = (None, false, Arc::clone(&project.firewall));
+    Ok(PreparedRun { plan, record, store, _lock: lock, firewall, opening, is_to_edit })
+}
+
+fn prepare_resumed_run(
+    project: &Project,
+    session: &SessionId,
+    wanted: &str,
+    choice: Option<ResumeChoice>,
+) -> Result<PreparedRun> {
+    let tasks = Tasks::find(project);
+    let store = run_store(project).ok_or_else(|| {
+        HostError::usage("nothing is recorded in incognito, so there is no run to resume")
+    })?;
+    let id = resumable_run(&store, wanted, Some(session))?.id;
+    let failed = |error: StoreError| HostError::usage(error.to_string());
+    let lock = Some(store.lock_run(&id).map_err(failed)?);
+    // Read again: until now another process may have run it.
+    let record = store.load_run(&id).map_err(failed)?;
+    let title = title_with_age(&record, project.now_ms());
+    if record.is_redacted {
+        // Its values are not those that the run needs.
+        return Err(resume_error(&title, &ResumeError::Redacted));
+    }
+    let plan = tasks.replan(&record.task, &record.arguments).map_err(|error| {
+        let cause = format!("{title} cannot be resumed: {}", error.cause);
+        HostError { cause, ..error }
+    })?;
+    let resumed = record.resume(&plan, choice, project.now_ms());
+    let mut record = resumed.map_err(|error| resume_error(&title, &error))?;
+    session.as_str().clone_into(&mut record.session);
+    let (opening, is_to_edit) = (Some(format!("Resuming {title}")), false);
+    let (store, firewall) = (Some(store), Arc::clone(&project.firewall));
+    Ok(PreparedRun { plan, record, store, _lock: lock, firewall, opening, is_to_edit })
 }
 
 /// Names a run that is resumed, or that cannot be: `the run of release version=v1.2.0 from 5m ago`.

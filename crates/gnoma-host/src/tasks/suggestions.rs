@@ -11,8 +11,8 @@ use gnoma_extend::{
     tasks::{
         is_task_name,
         repetition::{
-            ExistingRecipe, PastSession, RepeatedAction, RepeatedStep, Repetition,
-            draft_from_repetition, find_repetition_of, find_repetitions,
+            ExistingRecipe, FoundChores, PastSession, RepeatedAction, RepeatedStep, Repetition,
+            draft_from_repetition, find_chores, find_repetition_of,
         },
     },
 };
@@ -74,6 +74,8 @@ pub struct Suggestions {
     history: Vec<PastSession>,
     /// The chores, the most particular first. No two have one name.
     pub found: Vec<Repetition>,
+    /// Chores that are not suggested, each with the command, skill or task that does it.
+    existing: Vec<(Repetition, String)>,
     now_ms: i64,
 }
 
@@ -87,22 +89,32 @@ impl Suggestions {
             return Err(HostError::usage("sessions are not read in incognito"));
         }
         let history = read_history(project).await?;
-        let mut found = find_repetitions(&history, &existing_recipes(project));
+        // With the setting off, nothing of what was read stays.
+        if !project.personal.suggests_tasks {
+            delete_read_sessions(project);
+        }
+        let FoundChores { new: mut found, existing } =
+            find_chores(&history, &existing_recipes(project));
         let mut names = HashSet::new();
         for repetition in &mut found {
             repetition.name = free_name(&repetition.name, |it| !names.contains(it));
             names.insert(repetition.name.clone());
         }
-        Ok(Self { history, found, now_ms: project.now_ms() })
+        Ok(Self { history, found, existing, now_ms: project.now_ms() })
     }
 
     /// Describes the chores with their evidence.
     #[must_use]
     pub fn describe(&self) -> String {
-        if self.found.is_empty() {
-            return "no new chore was done three times in two sessions\n".to_owned();
+        let mut text = if self.found.is_empty() {
+            "no new chore was done three times in two sessions\n".to_owned()
+        } else {
+            self.found.iter().map(|it| self.describe_one(it)).collect::<Vec<_>>().join("\n")
+        };
+        for (repetition, name) in &self.existing {
+            text.push_str(&format!("left out: {}: `{name}` does that\n", repetition.summary()));
         }
-        self.found.iter().map(|it| self.describe_one(it)).collect::<Vec<_>>().join("\n")
+        text
     }
 
     fn describe_one(&self, repetition: &Repetition) -> String {
@@ -165,7 +177,11 @@ impl Suggestions {
                 "occurrences": it.occurrences.iter().filter_map(place).collect::<Vec<_>>(),
             })
         };
-        json!({"suggestions": self.found.iter().map(one).collect::<Vec<_>>()})
+        let left_out = |(repetition, name): &(Repetition, String)| json!({"summary": repetition.summary(), "done_by": name});
+        json!({
+            "suggestions": self.found.iter().map(one).collect::<Vec<_>>(),
+            "left_out": self.existing.iter().map(left_out).collect::<Vec<_>>(),
+        })
     }
 
     /// Drafts a task of a chore. Saves nothing.
@@ -226,19 +242,22 @@ fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> String {
     names.find(|name| is_free(name)).unwrap_or_default()
 }
 
-/// Returns the commands, skills and tasks of a person and a project. Bundled skills do no particular chore.
+/// Returns the commands, skills and tasks of a person and a project that may run. Bundled skills do no particular chore.
 fn existing_recipes(project: &Project) -> Vec<ExistingRecipe> {
     let places = extensions::extension_places(project);
     let read = |path: &PathBuf| {
         bounded_file::read_text(path, MAX_RECIPE_BYTES).ok().flatten().unwrap_or_default()
     };
-    let tasks = Tasks::find(project).files;
-    let tasks = tasks.iter().map(|it| (it.task.name.clone(), read(&it.path)));
+    let tasks = Tasks::find(project);
+    let files = tasks.files.iter().filter(|it| !tasks.waits_for_trust(it));
+    let files = files.map(|it| (it.by, it.task.name.clone(), read(&it.path)));
     let skills = load_skills(&places).0.into_iter().filter(|it| it.by != ExtensionSource::Bundled);
-    let skills = skills.map(|it| (it.name, it.body));
-    let commands = load_commands(&places).0.into_iter().map(|it| (it.name, it.body));
-    let all = tasks.chain(skills).chain(commands);
-    all.map(|(name, text)| ExistingRecipe { name, text }).collect()
+    let skills = skills.map(|it| (it.by, it.name, it.body));
+    let commands = load_commands(&places).0.into_iter().map(|it| (it.by, it.name, it.body));
+    let all = files.chain(skills).chain(commands);
+    all.filter(|(by, ..)| !tasks.places().waits_for_trust(*by))
+        .map(|(_, name, text)| ExistingRecipe { name, text })
+        .collect()
 }
 
 /// Returns the line that offers a task for what the last turn of a session did again, at most once a day.

@@ -1,4 +1,4 @@
-//! Model calls: every call that the ledger settles is a span `chat`, whoever made it, also one that failed or was given
+//! Model calls: every call that the ledger settles is a span `chat`, whichever part of gnoma made it, also one that failed or was given
 //! up. So the tokens and costs of all spans add up to what the ledger counts.
 
 use std::{collections::HashMap, sync::Arc};

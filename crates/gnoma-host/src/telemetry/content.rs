@@ -7,7 +7,7 @@ use gnoma_guard::firewall::Firewall;
 
 /// Bytes of a name, such as that of a tool.
 const MAX_NAME_BYTES: usize = 120;
-/// Bytes of a text that somebody wrote.
+/// Most bytes of a text that a person, a model or a tool wrote.
 const MAX_CONTENT_BYTES: usize = 16 << 10;
 
 /// Replaces the secrets of a text.
@@ -25,7 +25,8 @@ impl Redaction {
         clean_name(&self.redact(name))
     }
 
-    /// A text that somebody wrote. What is cut or escaped no longer looks like a secret, so that comes last.
+    /// Redacts and shortens a text that a person, a model or a tool wrote. A cut or escaped secret no longer looks like
+    /// one, so that comes last.
     pub(super) fn redact_content(&self, text: &str) -> String {
         let text = self.redact(text);
         gnoma_core::text_truncation::word_prefix(&text, MAX_CONTENT_BYTES).to_owned()

@@ -1,4 +1,4 @@
-//! Where the telemetry of a project goes.
+//! Finds the destination of a project's telemetry.
 
 use std::sync::Arc;
 

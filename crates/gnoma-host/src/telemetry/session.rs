@@ -22,7 +22,7 @@ use super::{
     process::{Telemetry, to_nanoseconds},
     spans::SessionSpans,
 };
-use crate::{Project, guard_setup};
+use crate::Project;
 
 /// The variable that names the span of whatever started this program.
 const TRACEPARENT: &str = "TRACEPARENT";
@@ -66,7 +66,7 @@ impl SessionTrace {
     /// Begins the spans of a session, if its project sends telemetry. Must be called within a runtime.
     pub(crate) fn open(project: &Arc<Project>, session: TracedSession) -> Option<Self> {
         let telemetry = Arc::clone(project.telemetry.as_ref()?);
-        let strict = Arc::new(guard_setup::strict_firewall(project).ok()?);
+        let strict = Arc::new(project.strict_firewall().ok()?);
         let redaction = Redaction([Arc::clone(&project.firewall), strict]);
         let remote = match &session.parent {
             Some((parent, child)) => {

@@ -1,4 +1,4 @@
-//! What the calls of a report would have cost on another model. Pure.
+//! Computes what the calls of a report would have cost on another model. Pure.
 
 use gnoma_core::{ModelRef, Price, Usage, ledger::Amount};
 

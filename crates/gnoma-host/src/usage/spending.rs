@@ -1,4 +1,4 @@
-//! What was spent today and this week, and how full the caps are, for the line at the bottom of the terminal.
+//! The spending of today and this week, and how full the caps are, for the line at the bottom of the terminal.
 
 use gnoma_store::calendar::date_of;
 

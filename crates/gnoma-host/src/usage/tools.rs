@@ -1,11 +1,11 @@
-//! How tools were used, out of the saved sessions of a project: the ledger knows only model calls.
+//! Counts the uses of tools in the saved sessions of a project: the ledger knows only model calls.
 //!
-//! Each entry counts once, also where sessions share it. What was rewound, and sessions that are not saved, are not in it.
+//! Each entry counts once, also if several sessions share it. Rewound turns and unsaved sessions do not count.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use gnoma_core::{
-    CallId, ToolResult,
+    CallId, ToolCall, ToolResult,
     store::{Entry, EntryId, Record, SessionFacts, SessionStore as _},
     tool::unkept_trial_changes,
 };
@@ -37,13 +37,13 @@ pub struct ToolUse {
     pub failed: u64,
     /// Calls that a person was asked about.
     pub asked: u64,
-    /// Those of them that the person approved.
+    /// Calls that the person approved when asked.
     pub approved: u64,
     /// Calls that a person, a rule or a mode denied.
     pub denied: u64,
     /// Commands that ran on trial.
     pub tried: u64,
-    /// Those of them whose changes were kept, or that changed nothing.
+    /// Commands on trial whose changes were kept, or that changed nothing.
     pub kept: u64,
     /// Milliseconds that calls took, over [`timed`](Self::timed), without the time until they were approved.
     pub total_ms: u64,
@@ -116,34 +116,10 @@ impl ToolFold {
         match record {
             Record::Message(message) => {
                 message.tool_results().for_each(|result| self.end(result, *at_ms));
-                for call in message.tool_calls() {
-                    if self.open.len() < MAX_OPEN {
-                        self.tool(&call.name).calls += 1;
-                        let open = PendingToolCall {
-                            tool: call.name.clone(),
-                            began_ms: *at_ms,
-                            is_asked: false,
-                            is_denied: false,
-                        };
-                        self.open.insert(call.id.clone(), open);
-                    }
-                }
+                message.tool_calls().for_each(|call| self.begin(call, *at_ms));
             }
             Record::ToolEnded(result) => self.end(result, *at_ms),
-            Record::Asked { call } => {
-                let asking = self.asking_call(call);
-                if let Some(asking) = &asking
-                    && asking != call
-                {
-                    self.questions.insert(call.clone(), (asking.clone(), *at_ms));
-                }
-                if let Some(open) = asking.and_then(|asking| self.open.get_mut(&asking))
-                    && !std::mem::replace(&mut open.is_asked, true)
-                {
-                    let tool = open.tool.clone();
-                    self.tool(&tool).asked += 1;
-                }
-            }
+            Record::Asked { call } => self.ask(call, *at_ms),
             Record::Judged { call, allowed, .. } => match self.questions.remove(call) {
                 Some((asking, asked_ms)) => {
                     self.answer_question(&asking, *allowed, at_ms.saturating_sub(asked_ms));
@@ -160,6 +136,35 @@ impl ToolFold {
             | Record::Interrupted { .. }
             | Record::Rewound { .. }
             | Record::Tombstone { .. } => (),
+        }
+    }
+
+    fn begin(&mut self, call: &ToolCall, at_ms: i64) {
+        if self.open.len() < MAX_OPEN {
+            self.tool(&call.name).calls += 1;
+            let open = PendingToolCall {
+                tool: call.name.clone(),
+                began_ms: at_ms,
+                is_asked: false,
+                is_denied: false,
+            };
+            self.open.insert(call.id.clone(), open);
+        }
+    }
+
+    /// Counts a question about a call, or of a running call.
+    fn ask(&mut self, question: &CallId, at_ms: i64) {
+        let asking = self.asking_call(question);
+        if let Some(asking) = &asking
+            && asking != question
+        {
+            self.questions.insert(question.clone(), (asking.clone(), at_ms));
+        }
+        if let Some(open) = asking.and_then(|asking| self.open.get_mut(&asking))
+            && !std::mem::replace(&mut open.is_asked, true)
+        {
+            let tool = open.tool.clone();
+            self.tool(&tool).asked += 1;
         }
     }
 
@@ -232,7 +237,7 @@ impl ToolFold {
 mod tests {
     use std::sync::Arc;
 
-    use gnoma_core::{Content, Message, RawJson, ToolCall};
+    use gnoma_core::{Content, Message, RawJson};
 
     use super::*;
 

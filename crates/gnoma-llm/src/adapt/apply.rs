@@ -39,42 +39,45 @@ pub(crate) fn apply_changes<'r>(
     }
     let mut request = request.into_owned();
     for change in changes {
-        match change {
-            Adaptation::Field(_) | Adaptation::Renamed { .. } | Adaptation::Stream => (),
-            Adaptation::Tools | Adaptation::OneTool(_) | Adaptation::ToolTrials(_) if is_form => (),
-            Adaptation::ToolTrials(trials) => request.tools = trials.offered_tools(&request.tools),
-            Adaptation::OneTool(name) => {
-                let others = request.tools.iter().filter(|tool| tool.name != *name);
-                request.tools = others.cloned().collect();
+        apply_change(change, &mut request, is_form);
+    }
+    Cow::Owned(request)
+}
+
+fn apply_change(change: &Adaptation, request: &mut ModelRequest, is_form: bool) {
+    match change {
+        // The fields of the body are changed once it is written.
+        Adaptation::Field(_) | Adaptation::Renamed { .. } | Adaptation::Stream => (),
+        Adaptation::Tools | Adaptation::OneTool(_) | Adaptation::ToolTrials(_) if is_form => (),
+        Adaptation::ToolTrials(trials) => request.tools = trials.offered_tools(&request.tools),
+        Adaptation::OneTool(name) => {
+            let others = request.tools.iter().filter(|tool| tool.name != *name);
+            request.tools = others.cloned().collect();
+        }
+        Adaptation::Tools => request.tools = Arc::default(),
+        Adaptation::ToolChoice => request.tool_choice = ToolChoice::Auto,
+        Adaptation::Pictures => {
+            rewrite_messages(request, usize::MAX, |message| {
+                without_pictures(message, NO_PICTURE, |_| true)
+            });
+        }
+        Adaptation::RefusedPictures(refused) => without_refused(request, refused),
+        Adaptation::EarlierThinking(some) => rewrite_messages(request, *some, without_origin),
+        Adaptation::Effort => (request.effort, request.thinking) = (None, None),
+        Adaptation::SystemRole => system_first(request),
+        Adaptation::AnswerLast => {
+            let last = request.messages.last().map(|last| last.role());
+            if last == Some(Role::Assistant) {
+                request.messages.push(Arc::new(Message::user_text(GO_ON)));
             }
-            Adaptation::Tools => request.tools = Arc::default(),
-            Adaptation::ToolChoice => request.tool_choice = ToolChoice::Auto,
-            Adaptation::Pictures => {
-                rewrite_messages(&mut request, usize::MAX, |message| {
-                    without_pictures(message, NO_PICTURE, |_| true)
-                });
-            }
-            Adaptation::RefusedPictures(refused) => without_refused(&mut request, refused),
-            Adaptation::EarlierThinking(some) => {
-                rewrite_messages(&mut request, *some, without_origin);
-            }
-            Adaptation::Effort => (request.effort, request.thinking) = (None, None),
-            Adaptation::SystemRole => system_first(&mut request),
-            Adaptation::AnswerLast => {
-                let last = request.messages.last().map(|last| last.role());
-                if last == Some(Role::Assistant) {
-                    request.messages.push(Arc::new(Message::user_text(GO_ON)));
-                }
-            }
-            Adaptation::MostTokens(most) => cap_output_tokens(&mut request, *most),
-            Adaptation::Room(room) => {
-                if let Some(most) = room.max_answer_tokens(prompt_bytes(&request)) {
-                    cap_output_tokens(&mut request, most);
-                }
+        }
+        Adaptation::MostTokens(most) => cap_output_tokens(request, *most),
+        Adaptation::Room(room) => {
+            if let Some(most) = room.max_answer_tokens(prompt_bytes(request)) {
+                cap_output_tokens(request, most);
             }
         }
     }
-    Cow::Owned(request)
 }
 
 fn cap_output_tokens(request: &mut ModelRequest, most: u32) {

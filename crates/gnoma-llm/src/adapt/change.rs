@@ -59,20 +59,7 @@ impl Adaptation {
             Self::OneTool(name) => {
                 format!("does not accept the tool `{name}`; gnoma leaves that tool out")
             }
-            Self::ToolTrials(trials) if trials.is_given_up() => {
-                "refuses the request with and without the tools of tool servers".to_owned()
-            }
-            Self::ToolTrials(trials) => {
-                let all: Vec<_> = trials.left_out().collect();
-                let names = all.iter().take(MAX_NAMES).map(|name| format!("`{name}`"));
-                let names = names.collect::<Vec<_>>().join(", ");
-                let more = match all.len().saturating_sub(MAX_NAMES) {
-                    0 => String::new(),
-                    more => format!(" and {more} more"),
-                };
-                let why = if trials.is_open() { "; one of them may be the reason" } else { "" };
-                format!("does not accept all tools; gnoma leaves out {names}{more}{why}")
-            }
+            Self::ToolTrials(trials) => describe_tool_trials(trials),
             Self::ToolChoice => {
                 "does not let gnoma decide whether to call tools; gnoma leaves it to the model"
                     .to_owned()
@@ -100,6 +87,22 @@ impl Adaptation {
             ),
         }
     }
+}
+
+/// Describes the tools that are left out by their names.
+fn describe_tool_trials(trials: &ToolTrials) -> String {
+    if trials.is_given_up() {
+        return "refuses the request with and without the tools of tool servers".to_owned();
+    }
+    let all: Vec<_> = trials.left_out().collect();
+    let names = all.iter().take(MAX_NAMES).map(|name| format!("`{name}`"));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let more = match all.len().saturating_sub(MAX_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let why = if trials.is_open() { "; one of them may be the reason" } else { "" };
+    format!("does not accept all tools; gnoma leaves out {names}{more}{why}")
 }
 
 /// Describes the pictures that are left out by their number and, as pictures have no names, by their sizes.

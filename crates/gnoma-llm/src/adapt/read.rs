@@ -216,7 +216,7 @@ impl ReadRefusal<'_> {
         (is_refused && names_picture(&self.text)).then(|| self.refused_pictures())?
     }
 
-    /// About what is asked for beside it.
+    /// About the tools of the request and its other settings.
     fn setting_adaptation(&self) -> Option<Adaptation> {
         let request = self.of.request;
         // The built-in tools have schemas that each vendor takes: a refusal of one of them means something else.
@@ -248,10 +248,16 @@ impl ReadRefusal<'_> {
         if !is_built_in && is_about_schema(&self.text, request.format.is_some()) {
             return self.tool_trials().map(Adaptation::ToolTrials);
         }
+        self.field_adaptation()
+    }
+
+    /// About the stream, the effort, and fields of the request that the server does not know.
+    fn field_adaptation(&self) -> Option<Adaptation> {
         if self.mentions_any(NO_STREAM) {
             return Some(Adaptation::Stream);
         }
-        if request.effort.is_some() && (self.refuses_any(EFFORT) || self.mentions_any(NO_EFFORT)) {
+        let has_effort = self.of.request.effort.is_some();
+        if has_effort && (self.refuses_any(EFFORT) || self.mentions_any(NO_EFFORT)) {
             return Some(Adaptation::Effort);
         }
         if !self.mentions_any(UNKNOWN) {

@@ -186,11 +186,12 @@ fn merge_entry(
             format!("`{provider}/{id}` is not listed, so it needs `{what}`"),
         )
     };
+    let capabilities = merge_capabilities(&entry, base);
     let listed = base.map(|base| base.price);
     let input = read_price(entry.input_price)?.or(listed.map(|price| price.input));
     let input = input.ok_or_else(|| needed("input_price"))?;
     let output = read_price(entry.output_price)?.or(listed.map(|price| price.output));
-    // What the cache costs goes by what input costs, unless somebody says otherwise of that very price.
+    // The listed prices of the cache go with the listed price of input; another input price replaces them.
     let kept = listed.filter(|price| price.input == input);
     let price = Price {
         input,
@@ -203,17 +204,11 @@ fn merge_entry(
             .unwrap_or(input),
     };
     let window = read_token_limit(entry.context_window)?.or(base.map(|base| base.context_window));
-    let able = base.map_or(TOOLS_ONLY, |base| base.capabilities);
     Ok(ListedModel {
         context_window: window.ok_or_else(|| needed("context_window"))?,
         max_output: read_token_limit(entry.max_output)?.or(base.and_then(|base| base.max_output)),
         price,
-        capabilities: Capabilities {
-            tools: entry.tools.unwrap_or(able.tools),
-            vision: entry.vision.unwrap_or(able.vision),
-            thinking: entry.thinking.unwrap_or(able.thinking),
-            structured_output: entry.structured_output.unwrap_or(able.structured_output),
-        },
+        capabilities,
         released: read_date(entry.released)?.or(base.and_then(|base| base.released)),
         deprecated: read_date(entry.deprecated)?.or(base.and_then(|base| base.deprecated)),
         open_weights: entry.open_weights.or(base.and_then(|base| base.open_weights)),
@@ -221,6 +216,16 @@ fn merge_entry(
         provider: entry.provider,
         id: entry.id,
     })
+}
+
+fn merge_capabilities(entry: &OverlayEntry, base: Option<&ListedModel>) -> Capabilities {
+    let listed = base.map_or(TOOLS_ONLY, |base| base.capabilities);
+    Capabilities {
+        tools: entry.tools.unwrap_or(listed.tools),
+        vision: entry.vision.unwrap_or(listed.vision),
+        thinking: entry.thinking.unwrap_or(listed.thinking),
+        structured_output: entry.structured_output.unwrap_or(listed.structured_output),
+    }
 }
 
 fn read_price(price: Option<Spanned<f64>>) -> Result<Option<u64>, OverlayFault> {

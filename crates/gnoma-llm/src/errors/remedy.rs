@@ -24,19 +24,8 @@ pub(super) fn of_kind(profile: &Profile, kind: ErrorKind, status: Option<u16>) -
         return Some(said);
     }
     Some(match remedy {
-        Remedy::Key if profile.key.is_none() => missing_key(profile),
-        Remedy::Key => format!(
-            "`{name}` rejected the key: check {}.{}",
-            profile.key_place(),
-            keys::describe_wrong_key(profile)
-        ),
-        Remedy::Access if profile.key.is_none() => {
-            format!("`{name}` may want a key. {}", missing_key(profile))
-        }
-        Remedy::Access => format!(
-            "`{name}` knows the key but does not allow this. Check whether your account, its organization and \
-             the country you connect from may use this model, or use another provider with --provider."
-        ),
+        Remedy::Key => of_key(profile),
+        Remedy::Access => of_access(profile),
         Remedy::ModelName => of_missing_model(profile, status),
         Remedy::Shorten => {
             "Start a new session, compact this one (/compact at its prompt), or choose a model with a larger window."
@@ -45,9 +34,7 @@ pub(super) fn of_kind(profile: &Profile, kind: ErrorKind, status: Option<u16>) -
         Remedy::Quota => format!(
             "Top up or raise the limit at `{name}`, or use another provider with --provider."
         ),
-        Remedy::Wait if status == Some(429) => {
-            retry_in("a minute")
-        }
+        Remedy::Wait if status == Some(429) => retry_in("a minute"),
         Remedy::Wait => "Retry later, or use another provider with --provider.".to_owned(),
         Remedy::Report => format!(
             "The problem is on the side of `{name}`. Retry later, or use another provider with --provider."
@@ -62,6 +49,27 @@ pub(super) fn of_kind(profile: &Profile, kind: ErrorKind, status: Option<u16>) -
         Remedy::Patience => of_connection(profile, NetErrorKind::Timeout),
         Remedy::Network | Remedy::Certificate | Remedy::Address | Remedy::Nothing => return None,
     })
+}
+
+/// Returns the remedy for a key that is missing or wrong.
+fn of_key(profile: &Profile) -> String {
+    if profile.key.is_none() {
+        return missing_key(profile);
+    }
+    let (name, place) = (&profile.name, profile.key_place());
+    format!("`{name}` rejected the key: check {place}.{}", keys::describe_wrong_key(profile))
+}
+
+/// Returns the remedy where the provider does not allow a request.
+fn of_access(profile: &Profile) -> String {
+    let name = &profile.name;
+    if profile.key.is_none() {
+        return format!("`{name}` may want a key. {}", missing_key(profile));
+    }
+    format!(
+        "`{name}` knows the key but does not allow this. Check whether your account, its organization and the country \
+         you connect from may use this model, or use another provider with --provider."
+    )
 }
 
 /// Returns the remedy for a limit of the rate of requests.

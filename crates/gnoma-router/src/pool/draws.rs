@@ -4,16 +4,18 @@ use std::{collections::BTreeMap, fmt};
 
 use gnoma_core::{
     ModelRef,
-    ledger::{Limit, PoolDraw, Unit, Window},
+    ledger::{Amount, ExhaustedLimit, Limit, PoolDraw, Unit, Window},
 };
 
 use super::{
     learnt_limits::LearntLimits,
+    limit_status::describe_refusal,
     names::Pool,
     rates::Rates,
     scope::Scope,
     tiers::{self, Tier},
 };
+use crate::clock::Zone;
 
 /// The most that may be spent, in micro-dollars; `None` sets no cap, 0 leaves free arms only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +56,8 @@ impl RateLimitSet {
 pub struct PoolLimits {
     caps: Caps,
     sets: BTreeMap<String, RateLimitSet>,
+    /// The budget of the run that the session is for, in millionths of a dollar.
+    run_budget: Option<u64>,
 }
 
 /// A tier that nobody knows.
@@ -98,7 +102,26 @@ impl PoolLimits {
     /// With caps and no rate limits.
     #[must_use]
     pub fn new(caps: Caps) -> Self {
-        Self { caps, sets: BTreeMap::new() }
+        Self { caps, sets: BTreeMap::new(), run_budget: None }
+    }
+
+    /// With the budget of the run that the session is for, so that refusals name it.
+    #[must_use]
+    pub fn with_run_budget(self, run_budget: Option<u64>) -> Self {
+        Self { run_budget, ..self }
+    }
+
+    /// Describes a ledger's refusal of a call that takes `need`. A cap on the session may be the budget of a run.
+    #[must_use]
+    pub fn describe_full_limit(
+        &self,
+        full: &ExhaustedLimit,
+        need: &Amount,
+        now_ms: i64,
+        zone: Zone,
+    ) -> String {
+        let is_budget = self.run_budget == Some(full.limit.most);
+        describe_refusal(full, need.in_unit(full.limit.unit), (now_ms, zone), is_budget)
     }
 
     /// Returns the caps on spending.
@@ -233,6 +256,19 @@ mod tests {
         assert_eq!(with_limits(&ours), ["all", "rates:one", "rates:shared", "turn:t"]);
         assert_eq!(with_limits(&theirs), ["all", "turn:t"]);
         assert!(theirs.contains_key("rates:two") && theirs.contains_key("session:s"));
+    }
+
+    #[test]
+    fn refusal_names_the_budget_of_a_run_only_if_it_is_what_holds() {
+        let limit = Limit { unit: Unit::MicroUsd, window: Window::Ever, most: 50_000 };
+        let (pool, used, free_at_ms) = (Pool::Session("s".into()).to_string(), 50_000, None);
+        let full = ExhaustedLimit { pool, limit, used, free_at_ms };
+        let told = |budget: u64| {
+            let limits = PoolLimits::default().with_run_budget(Some(budget));
+            limits.describe_full_limit(&full, &Amount::default(), 0, || jiff::tz::TimeZone::UTC)
+        };
+        assert!(told(50_000).contains("make it again with `--budget 0.05`"));
+        assert!(told(90_000).contains("raise `router.caps.session`"));
     }
 
     /// A child's call counts in its own session and turn and in all above, each with its own limit.

@@ -50,24 +50,19 @@ pub fn refusal_reason(levels: &[Level], need: &Amount, now_ms: i64, zone: Zone) 
                 used,
                 free_at_ms: level.resets_at_ms,
             };
-            describe_full_limit(&full, need, now_ms, zone)
+            describe_refusal(&full, need.in_unit(level.limit.unit), (now_ms, zone), false)
         })
 }
 
-/// A ledger's refusal of a call that takes `need` in words.
-#[must_use]
-pub fn describe_full_limit(
-    full: &ExhaustedLimit,
-    need: &Amount,
-    now_ms: i64,
-    zone: Zone,
-) -> String {
-    describe_refusal(full, need.in_unit(full.limit.unit), (now_ms, zone))
-}
-
 /// `the day cap of $5.00 is used up ($5.01); it resets at 00:00 your time`.
-fn describe_refusal(full: &ExhaustedLimit, need: u64, (now_ms, zone): (i64, Zone)) -> String {
-    let ExhaustedLimit { pool, limit, used, free_at_ms } = full;
+/// `is_budget`: a cap of this amount on the session is the budget of a scheduled run.
+pub(super) fn describe_refusal(
+    full: &ExhaustedLimit,
+    need: u64,
+    (now_ms, zone): (i64, Zone),
+    is_budget: bool,
+) -> String {
+    let ExhaustedLimit { pool, limit, used, .. } = full;
     let name = limit_name(pool, *limit);
     if limit.most == 0 && limit.unit == Unit::MicroUsd {
         let setting = cap_setting(pool, limit.window);
@@ -83,40 +78,50 @@ fn describe_refusal(full: &ExhaustedLimit, need: u64, (now_ms, zone): (i64, Zone
         let needs = amount_of(limit.unit, need);
         format!("has no room for this call, which needs about {needs} ({stands} used or held)")
     };
-    let next = match (free_at_ms, limit.window) {
-        (_, Window::Ever) => {
-            let cap = cap_for(used.saturating_add(need));
-            match Pool::parse(pool) {
-                Some(Pool::Turn(_)) => {
-                    format!("raise `router.caps.turn` to {cap} or more, or continue in a new turn")
-                }
-                Some(Pool::Session(_)) => {
-                    format!(
-                        "raise `router.caps.session` to {cap} or more, or continue in a new \
-                         session"
-                    )
-                }
-                Some(_) | None => "it does not reset".to_owned(),
+    format!("{name} {state}; {}", describe_way_out(full, need, (now_ms, zone), is_budget))
+}
+
+/// Describes when a full limit has room again, or how to raise it.
+fn describe_way_out(
+    full: &ExhaustedLimit,
+    need: u64,
+    (now_ms, zone): (i64, Zone),
+    is_budget: bool,
+) -> String {
+    let ExhaustedLimit { pool, limit, used, free_at_ms } = full;
+    let cap = cap_for(used.saturating_add(need));
+    // Only caps of money can be raised.
+    let is_money = limit.unit == Unit::MicroUsd;
+    let advice = if is_money { format!("a cap of {cap} or more would do") } else { String::new() };
+    match (free_at_ms, limit.window) {
+        (_, Window::Ever) => match Pool::parse(pool) {
+            Some(Pool::Turn(_)) => {
+                format!("raise `router.caps.turn` to {cap} or more, or continue in a new turn")
             }
-        }
+            // No setting raises it, and a schedule is not edited.
+            Some(Pool::Session(_)) if is_budget => format!(
+                "it is the budget of this run: delete its schedule and make it again with `--budget {}` or more",
+                cap.trim_start_matches('$')
+            ),
+            Some(Pool::Session(_)) => format!(
+                "raise `router.caps.session` to {cap} or more, or continue in a new session"
+            ),
+            Some(_) | None => "it does not reset".to_owned(),
+        },
         (None, _) => {
-            let why = "waiting does not help: the call is larger than the limit";
-            let raised =
-                format!("; a cap of {} or more would do", cap_for(used.saturating_add(need)));
-            if limit.unit == Unit::MicroUsd { why.to_owned() + &raised } else { why.to_owned() }
+            let gap = if advice.is_empty() { "" } else { "; " };
+            format!("waiting does not help: the call is larger than the limit{gap}{advice}")
         }
         (Some(at_ms), Window::Day | Window::Month) => {
             // The days of caps are those of UTC, and the time is the reader's.
-            let resets = format!("it resets at {} your time", time_of(*at_ms, now_ms, zone));
-            let raised =
-                format!(", and a cap of {} or more would do", cap_for(used.saturating_add(need)));
-            if limit.unit == Unit::MicroUsd { resets + &raised } else { resets }
+            let time = time_of(*at_ms, now_ms, zone);
+            let gap = if advice.is_empty() { "" } else { ", and " };
+            format!("it resets at {time} your time{gap}{advice}")
         }
         (Some(at_ms), Window::Rolling { .. }) => {
             format!("there may be room at {}", time_of(*at_ms, now_ms, zone))
         }
-    };
-    format!("{name} {state}; {next}")
+    }
 }
 
 /// Describes how full a limit is: `the day cap of $5.00 is 84 % used ($4.20); it resets at 00:00 your time`.
@@ -373,6 +378,15 @@ mod tests {
              ($0.02 used or held); raise `router.caps.session` to $0.06 or more, or continue in \
              a new session"
         );
+        let full = ExhaustedLimit {
+            pool: Pool::Session("s".into()).to_string(),
+            limit: Limit { unit: Unit::MicroUsd, window: Window::Ever, most: 50_000 },
+            used: 20_000,
+            free_at_ms: None,
+        };
+        let units = need.in_unit(Unit::MicroUsd);
+        let told = describe_refusal(&full, units, (NOW_MS, UTC), true);
+        assert!(told.ends_with("make it again with `--budget 0.06` or more"), "{told}");
         let mut small = level(&Pool::All, Unit::MicroUsd, Window::Day, 10_000, 0);
         small.resets_at_ms = None;
         assert_eq!(

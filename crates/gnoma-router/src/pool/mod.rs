@@ -19,10 +19,7 @@ pub use self::{
     draws::{Caps, PlannedCall, PoolLimits, UnknownTier},
     headers::{MOST_HEADERS, ReportedLimit, reported_limits},
     learnt_limits::{KnownLimit, LearntLimits},
-    limit_status::{
-        budget_pools, crowding_factor, describe_full_limit, describe_level, pool_budget,
-        refusal_reason,
-    },
+    limit_status::{budget_pools, crowding_factor, describe_level, pool_budget, refusal_reason},
     names::Pool,
     rates::Rates,
     scope::{MAX_DEPTH, Scope, TooDeep},

@@ -82,12 +82,19 @@ impl Roles {
     #[must_use]
     pub fn arm_for_stage(&self, stage: WorkStage) -> Option<(Role, &ArmId)> {
         let role = stage.role()?;
+        Some((role, self.arm_of(role.name())?))
+    }
+
+    /// Returns the arm that is set for the role of this name.
+    #[must_use]
+    pub fn arm_of(&self, role: &str) -> Option<&ArmId> {
         let arm = match role {
-            Role::Small => &self.small,
-            Role::Planner => &self.planner,
-            Role::Editor => &self.editor,
-            Role::Reviewer => &self.reviewer,
+            "small" => &self.small,
+            "planner" => &self.planner,
+            "editor" => &self.editor,
+            "reviewer" => &self.reviewer,
+            _ => return None,
         };
-        Some((role, arm.as_ref()?))
+        arm.as_ref()
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{error, fmt, io, path::PathBuf};
 
+use super::differences::Difference;
+
 /// The reason why a layer could not be made, read or removed.
 #[derive(Debug)]
 pub enum LayerError {
@@ -48,6 +50,43 @@ impl error::Error for LayerError {
             Self::TooMany { .. } | Self::TooDeep(_) => None,
         }
     }
+}
+
+/// The reason why a layer does not work over a folder.
+#[derive(Debug, thiserror::Error)]
+pub enum LayerAttemptError {
+    /// The layer could not be made.
+    #[error(transparent)]
+    Layer(#[from] LayerError),
+    /// The file system of the layer has no attributes, in which the kernel notes what was replaced.
+    #[error("files there cannot have attributes: {0}")]
+    Attributes(#[source] io::Error),
+    /// The command that tries the layer could not be started.
+    #[error(transparent)]
+    Start(io::Error),
+    /// The command that tries the layer failed; the first line that it wrote.
+    #[error("{0}")]
+    Command(String),
+}
+
+/// The reason why no folder can hold the layers of a workspace.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// Another file system is mounted in the workspace.
+    #[error("{0}, and would look empty")]
+    Mounted(Difference),
+    /// There is no folder to try.
+    #[error("there is no folder for it")]
+    NoFolder,
+    /// A layer works in none of these folders.
+    #[error("{}", join_reasons(.0))]
+    Unusable(Vec<(PathBuf, LayerAttemptError)>),
+}
+
+/// Joins the folders and the reasons why a layer does not work there.
+fn join_reasons(reasons: &[(PathBuf, LayerAttemptError)]) -> String {
+    let reasons = reasons.iter().map(|(folder, why)| format!("in `{}`: {why}", folder.display()));
+    reasons.collect::<Vec<_>>().join("; ")
 }
 
 /// The reason why changes were not kept.

@@ -35,6 +35,6 @@ mod laws;
 
 pub use change::{ChangeKind, Changes, LayerChange, NodeKind};
 pub use differences::{Difference, known_difference};
-pub use error::{KeepError, LayerError};
+pub use error::{KeepError, LayerAttemptError, LayerError, SiteError};
 pub use folder::Layer;
 pub use site::{KeepRecovery, Site};

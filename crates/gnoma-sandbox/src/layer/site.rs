@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, XattrFlags, flock, removexattr, setxattr};
 
 use super::{
     differences::Difference,
-    error::{KeepError, LayerError, LayerStep},
+    error::{KeepError, LayerAttemptError, LayerError, LayerStep, SiteError},
     files,
     folder::{LOCK, Layer},
     journal::Journal,
@@ -55,54 +55,51 @@ impl Site {
     /// renames and removes a file in it.
     ///
     /// # Errors
-    /// Why it works in none, for people.
+    /// The workspace has a file system mounted in it, or a layer works in none of the folders.
     pub fn find_usable(
         root: &Path,
         folders: &[PathBuf],
         walls: &SessionSandbox,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SiteError> {
         if let Some(mount) = mount_below(root) {
-            return Err(format!("{}, and would look empty", Difference::SubMount(mount)));
+            return Err(SiteError::Mounted(Difference::SubMount(mount)));
         }
         let mut reasons = Vec::new();
         for folder in folders {
             let site = Self::in_folder(folder.clone());
             match site.works_over(root, walls) {
                 Ok(()) => return Ok(site),
-                Err(why) => reasons.push(format!("in `{}`: {why}", folder.display())),
+                Err(why) => reasons.push((folder.clone(), why)),
             }
         }
-        Err(if reasons.is_empty() {
-            "there is no folder for it".to_owned()
-        } else {
-            reasons.join("; ")
-        })
+        Err(if reasons.is_empty() { SiteError::NoFolder } else { SiteError::Unusable(reasons) })
     }
 
     /// Checks that a layer works over a folder: it makes one, and a command writes, renames and removes a file in
     /// it.
     ///
     /// # Errors
-    /// Why not, for people.
-    pub fn works_over(&self, root: &Path, walls: &SessionSandbox) -> Result<(), String> {
-        let layer = self.create_layer(vec![root.to_owned()]).map_err(|error| error.to_string())?;
+    /// The layer cannot be made, its files cannot have attributes, or the command fails.
+    pub fn works_over(&self, root: &Path, walls: &SessionSandbox) -> Result<(), LayerAttemptError> {
+        let layer = self.create_layer(vec![root.to_owned()])?;
         let overlays = layer.overlays();
         for overlay in &overlays {
             // Where the kernel cannot note that nothing below a folder shows through, folders could not be replaced.
             setxattr(&overlay.upper, ATTRIBUTE, b"y", XattrFlags::empty())
                 .and_then(|()| removexattr(&overlay.upper, ATTRIBUTE))
-                .map_err(|error| format!("files there cannot have attributes: {error}"))?;
+                .map_err(|error| LayerAttemptError::Attributes(error.into()))?;
         }
         let policy =
             Policy { writable: vec![root.to_owned()], overlays, alone: true, ..Policy::default() };
         let mut command = walls.command("/bin/sh", ["-c", ATTEMPT], &policy);
         let ended = command.current_dir(root).stdin(std::process::Stdio::null()).output();
-        let ended = ended.map_err(|error| error.to_string())?;
+        let ended = ended.map_err(LayerAttemptError::Start)?;
         if ended.status.success() {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&ended.stderr);
-        Err(said.lines().next().unwrap_or("it failed without a message").trim().to_owned())
+        let line = said.lines().next().unwrap_or("it failed without a message");
+        Err(LayerAttemptError::Command(line.trim().to_owned()))
     }
 
     /// Makes a layer over these folders, whose paths hold no links.

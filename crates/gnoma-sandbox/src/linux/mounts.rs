@@ -407,16 +407,7 @@ pub(super) fn build_dev(
         mount(kind, &place, kind, flags | more, Some(options))
             .with_step(|| format!("mount `{path}`"))?;
     }
-    let folder = in_root(root, EMPTY_FOLDER);
-    // Of a device that is none nobody reads anything, not even root.
-    let file = in_root(root, EMPTY_FILE);
-    mknodat(CWD, &file, FileType::CharacterDevice, Mode::empty(), 0)
-        .map_err(io::Error::from)
-        .or_else(|_| make_file(&file, 0))
-        .and_then(|()| fs::create_dir(&folder))
-        .and_then(|()| fs::set_permissions(&folder, fs::Permissions::from_mode(0o0)))
-        .and_then(|()| make_file(&in_root(root, CLOSED_FILE), 0))
-        .with_step(|| "make an empty folder".to_owned())?;
+    make_covers(root).with_step(|| "make an empty folder".to_owned())?;
     if let Some(seals) = seals {
         let place = in_root(root, SEALED);
         fs::create_dir(&place)
@@ -424,6 +415,19 @@ pub(super) fn build_dev(
             .with_step(|| "mount sealed files".to_owned())?;
     }
     make_read_only(&dev)
+}
+
+/// Makes what is laid over hidden and sealed paths.
+fn make_covers(root: &Path) -> io::Result<()> {
+    let folder = in_root(root, EMPTY_FOLDER);
+    // Not even root can read from a device that does not exist.
+    let file = in_root(root, EMPTY_FILE);
+    mknodat(CWD, &file, FileType::CharacterDevice, Mode::empty(), 0)
+        .map_err(io::Error::from)
+        .or_else(|_| make_file(&file, 0))?;
+    fs::create_dir(&folder)?;
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o0))?;
+    make_file(&in_root(root, CLOSED_FILE), 0)
 }
 
 fn build_run(kept: &Copies, writable: &[PathBuf]) -> Result<(), Fault> {

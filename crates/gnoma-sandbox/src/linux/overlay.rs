@@ -108,60 +108,91 @@ fn make_whiteouts(folder: &Path, left_out: &[&Path]) -> io::Result<()> {
     Ok(())
 }
 
+/// The open folders that a layer is mounted from.
+struct LayerFolders {
+    lower: Vec<OwnedFd>,
+    /// The folder that takes the changes and the kernel's work folder; `None` for a view.
+    own: Option<(OwnedFd, OwnedFd)>,
+}
+
+impl LayerFolders {
+    /// Opens the folders of an overlay. The copies must last until the layer is mounted.
+    fn open(overlay: &Overlay, copies: &mut MemoryCopies) -> Result<Self, Fault> {
+        let mut folder = |path: &Path| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let opened = match copies.copy_for_path(path)? {
+                Some((copy, below)) => openat(copy, below, flags, Mode::empty()),
+                None => open(path, flags, Mode::empty()),
+            };
+            opened.with_step(|| format!("open `{}`", path.display()))
+        };
+        // What the layer lies over was judged by its real path; layers may lie behind links of the user's own.
+        let below = |path: &PathBuf| {
+            if *path != overlay.at {
+                return folder(path);
+            }
+            open_real(path, OFlags::DIRECTORY).with_step(|| format!("open `{}`", path.display()))
+        };
+        let lower = overlay.lower.iter().map(below).collect::<Result<Vec<_>, _>>()?;
+        let own = match overlay.is_view() {
+            true => None,
+            false => Some((folder(&overlay.upper)?, folder(&overlay.work)?)),
+        };
+        Ok(Self { lower, own })
+    }
+
+    /// Returns the mount options that name the folders.
+    fn mount_options(&self) -> Vec<(&'static str, String)> {
+        let name = |folder: &OwnedFd| format!("/proc/self/fd/{}", folder.as_raw_fd());
+        let all_lower: Vec<_> = self.lower.iter().map(name).collect();
+        let mut options = vec![("lowerdir", all_lower.join(":"))];
+        if let Some((upper, work)) = &self.own {
+            options.extend([("upperdir", name(upper)), ("workdir", name(work))]);
+        }
+        options
+    }
+}
+
 fn mount_layers(overlay: &Overlay) -> Result<OwnedFd, Fault> {
     let mut copies = MemoryCopies::default();
-    let mut folder = |path: &Path| {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = match copies.copy_for_path(path)? {
-            Some((copy, below)) => openat(copy, below, flags, Mode::empty()),
-            None => open(path, flags, Mode::empty()),
-        };
-        opened.with_step(|| format!("open `{}`", path.display()))
-    };
-    // What the layer lies over was judged by its real path; layers may lie behind links of the user's own.
-    let below = |path: &PathBuf| {
-        if *path != overlay.at {
-            return folder(path);
-        }
-        open_real(path, OFlags::DIRECTORY).with_step(|| format!("open `{}`", path.display()))
-    };
-    let lower = overlay.lower.iter().map(below).collect::<Result<Vec<_>, _>>()?;
-    let own = match overlay.is_view() {
-        true => None,
-        false => Some((folder(&overlay.upper)?, folder(&overlay.work)?)),
-    };
-    let name = |folder: &OwnedFd| format!("/proc/self/fd/{}", folder.as_raw_fd());
-    let all_lower: Vec<_> = lower.iter().map(name).collect();
-    let mut options = vec![("lowerdir", all_lower.join(":"))];
-    if let Some((upper, work)) = &own {
-        options.extend([("upperdir", name(upper)), ("workdir", name(work))]);
+    let folders = LayerFolders::open(overlay, &mut copies)?;
+    let options = folders.mount_options();
+    let takes_changes = folders.own.is_some();
+    if takes_changes {
         fs::remove_dir_all(overlay.work.join(MARK_OF_VOLATILE)).ok();
     }
-    let made = || {
-        let kind = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        for (key, value) in &options {
-            fsconfig_set_string(&kind, *key, value.as_str())?;
-        }
-        // What the layer notes for itself goes into attributes that a user may set.
-        fsconfig_set_flag(&kind, "userxattr")?;
-        if own.is_some() {
-            // Otherwise all that anybody has written to that disk is waited for when the layer is let go.
-            fsconfig_set_flag(&kind, "volatile")?;
-        }
-        fsconfig_create(&kind)?;
-        let mut attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-        if overlay.is_frozen {
-            attributes |= MountAttrFlags::MOUNT_ATTR_RDONLY;
-        }
-        fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
-    };
-    let mut made_at_last = made();
+    let mount = || create_mount(&options, takes_changes, overlay.is_frozen);
+    let mut mounted = mount();
     for _ in 0..MAX_TRIES {
-        if !matches!(made_at_last, Err(Errno::BUSY)) {
+        if !matches!(mounted, Err(Errno::BUSY)) {
             break;
         }
         sleep(TRY_AGAIN);
-        made_at_last = made();
+        mounted = mount();
     }
-    made_at_last.with_step(|| format!("mount a layer over `{}`", overlay.at.display()))
+    mounted.with_step(|| format!("mount a layer over `{}`", overlay.at.display()))
+}
+
+/// Mounts a layer with these options, without a place.
+fn create_mount(
+    options: &[(&'static str, String)],
+    takes_changes: bool,
+    is_frozen: bool,
+) -> Result<OwnedFd, Errno> {
+    let kind = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (key, value) in options {
+        fsconfig_set_string(&kind, *key, value.as_str())?;
+    }
+    // What the layer notes for itself goes into attributes that a user may set.
+    fsconfig_set_flag(&kind, "userxattr")?;
+    if takes_changes {
+        // Otherwise unmounting waits until all that any program has written to that disk is stored.
+        fsconfig_set_flag(&kind, "volatile")?;
+    }
+    fsconfig_create(&kind)?;
+    let mut attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    if is_frozen {
+        attributes |= MountAttrFlags::MOUNT_ATTR_RDONLY;
+    }
+    fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }

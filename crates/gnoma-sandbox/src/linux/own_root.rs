@@ -66,20 +66,7 @@ pub(super) fn build_root(
         writable.0.push((place.clone(), copy));
     }
     let devices = Copies::of_devices(view)?;
-    let mut parts = BTreeMap::new();
-    let views = SocketlessViews::for_view(view);
-    for path in &shown.paths {
-        let has_layer = view.overlays.iter().any(|overlay| overlay.at == *path);
-        let socketless = if has_layer { None } else { views.of_folder(path) };
-        let copy = socketless.map_or_else(|| copy_of_real(path), Ok);
-        // What cannot be copied is not there, nor what a link has taken the place of.
-        if let Ok(copy) = copy {
-            let attributes = READ_ONLY | NO_SETUID | NO_DEVICES;
-            let is_folder = is_folder(&copy);
-            let part = RootPart { copy, is_folder, attributes, is_needed: false };
-            parts.insert(path.clone(), part);
-        }
-    }
+    let mut parts = readable_parts(shown, view);
     for overlay in view.overlays.iter().filter(|_| view.overlays_come_later) {
         let path = overlay.at.clone();
         let copy = copy_of(&path).with_step(|| format!("copy `{}`", path.display()))?;
@@ -101,6 +88,25 @@ pub(super) fn build_root(
     build_proc(processes, root)?;
     make_read_only(root)?;
     change_to(root)
+}
+
+/// Returns mounts of what the command may only read, by path.
+fn readable_parts(shown: &ShownPlaces, view: &MountView<'_>) -> BTreeMap<PathBuf, RootPart> {
+    let mut parts = BTreeMap::new();
+    let views = SocketlessViews::for_view(view);
+    for path in &shown.paths {
+        let has_layer = view.overlays.iter().any(|overlay| overlay.at == *path);
+        let socketless = if has_layer { None } else { views.of_folder(path) };
+        let copy = socketless.map_or_else(|| copy_of_real(path), Ok);
+        // What cannot be copied is not there, nor what a link has taken the place of.
+        if let Ok(copy) = copy {
+            let attributes = READ_ONLY | NO_SETUID | NO_DEVICES;
+            let is_folder = is_folder(&copy);
+            let part = RootPart { copy, is_folder, attributes, is_needed: false };
+            parts.insert(path.clone(), part);
+        }
+    }
+    parts
 }
 
 /// Views of folders in which sockets lead nowhere: seen through a layer, a socket is another file than the one that a

@@ -52,12 +52,7 @@ impl Paths {
         let granted =
             |path: &PathBuf| real.resolve_path(path).filter(|found| !is_led_away(path, found));
         let writable = retain_outermost(policy.writable.iter().filter_map(granted).collect());
-        // What is beyond the last number is sealed as well, and told by that number.
-        let numbers = (0..=u16::MAX).chain(iter::repeat(u16::MAX));
-        let numbered = policy.sealed.iter().zip(numbers);
-        let mut sealed: Vec<_> = numbered
-            .filter_map(|(path, number)| Some((number, real.resolve_path(path)?)))
-            .collect();
+        let mut sealed = number_sealed(&policy.sealed, real);
         let mut all =
             |paths: &[PathBuf]| paths.iter().filter_map(|path| real.resolve_path(path)).collect();
         let (hidden, devices): (Vec<PathBuf>, _) =
@@ -69,12 +64,7 @@ impl Paths {
         let shown_temporary = all(&policy.shown_temporary);
         let absent: Vec<PathBuf> = all(&policy.absent);
         sealed.retain(|(_, path)| !absent.contains(path));
-        let folder = policy.temporary.as_ref();
-        let folder =
-            folder.map(|folder| real.resolve_path(folder).unwrap_or_else(|| folder.clone()));
-        let temporary = folder.map(|folder| {
-            PLACES.map(|(place, name)| (PathBuf::from(place), folder.join(name))).to_vec()
-        });
+        let temporary = policy.temporary.as_deref().map(|folder| temporary_places(folder, real));
         if writable.iter().any(|path| path == Path::new("/")) {
             return Err(Fault::new("make `/` writable", "that would leave nothing protected"));
         }
@@ -112,6 +102,20 @@ impl ShownPlaces {
         }
         Self { paths: retain_outermost(there), links }
     }
+}
+
+/// Resolves the sealed paths, each with its place in the policy.
+fn number_sealed(sealed: &[PathBuf], real: &mut RealPaths) -> Vec<(u16, PathBuf)> {
+    // Paths beyond the last number are sealed as well, and reported by that number.
+    let numbers = (0..=u16::MAX).chain(iter::repeat(u16::MAX));
+    let numbered = sealed.iter().zip(numbers);
+    numbered.filter_map(|(path, number)| Some((number, real.resolve_path(path)?))).collect()
+}
+
+/// Returns the places of temporary files that the command sees, each with the session's folder for it.
+fn temporary_places(folder: &Path, real: &mut RealPaths) -> Vec<(PathBuf, PathBuf)> {
+    let folder = real.resolve_path(folder).unwrap_or_else(|| folder.to_owned());
+    PLACES.map(|(place, name)| (PathBuf::from(place), folder.join(name))).to_vec()
 }
 
 /// The links that a path goes through, each by its real path.

@@ -64,7 +64,8 @@ impl Wishes {
             return self.bare(command);
         }
         let walls = SessionSandbox::new(launcher::ITSELF.into(), &Support::detect());
-        let site = Site::find_usable(&self.at, std::slice::from_ref(&self.site), &walls)?;
+        let site = Site::find_usable(&self.at, std::slice::from_ref(&self.site), &walls)
+            .map_err(|error| error.to_string())?;
         if self.recover {
             for recovered in site.recover_layers().map_err(|error| error.to_string())? {
                 say(&format!("recovered {recovered:?}"));
@@ -240,7 +241,7 @@ fn in_view(at: &Path, site: &Path) -> Result<(), String> {
     let walls = SessionSandbox::new(launcher::ITSELF.into(), &Support::detect());
     let layer = Site::in_folder(site.to_owned()).create_layer(vec![at.to_owned()]);
     let layer = layer.map_err(|error| text(&error))?;
-    let view = walls.open_view(&layer.overlays().remove(0))?;
+    let view = walls.open_view(&layer.overlays().remove(0)).map_err(|error| text(&error))?;
     // It outlives those who made it.
     drop(walls);
     let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC;

@@ -2,12 +2,17 @@
 //!
 //! `data/rules.table` and `data/keywords.table` are written from the files under `rules/` by a test, which
 //! fails when they differ. They hold what scanning needs and nothing that would have to be worked out:
-//! one-shot runs of the program scan a few kilobytes and must not wait for it.
+//! one-shot runs of the program scan a few kilobytes and must not wait for it. The rules are compressed in
+//! parts, and a part is unpacked when one of its keywords is first met.
 //!
 //! A line of the first is a rule: id, family, where to search, longest match, length and alphabets of
 //! the run it holds, least entropy, reach, words near it, pattern, and any number of expressions that
 //! are passed. A line of the second is a keyword: the offset of its rarest letters as a letter (`a` is
 //! 0), right behind it the word, and the number of a rule. Tabs separate fields.
+
+use std::sync::OnceLock;
+
+use gnoma_packed::unpack;
 
 use super::{
     SecretRule,
@@ -16,7 +21,11 @@ use super::{
 };
 use crate::keywords::Keyword;
 
-static RULES: &str = include_str!("../../data/rules.table");
+include!(concat!(env!("OUT_DIR"), "/rules.rs"));
+
+/// The unpacked parts of the table of rules.
+static PARTS: [OnceLock<String>; PACKED_PARTS.len()] =
+    [const { OnceLock::new() }; PACKED_PARTS.len()];
 static KEYWORDS: &str = include_str!("../../data/keywords.table");
 
 /// The separator of fields in the tables.
@@ -30,9 +39,24 @@ pub(super) const AT_KEYWORD: &str = "keyword";
 pub(super) const AT_WORD: &str = "word";
 pub(super) const AT_NAME: &str = "name";
 
-/// A line for each rule, in the order of their numbers.
+/// Returns the number of built-in rules. Their numbers begin with 0.
+pub(crate) const fn rule_count() -> usize {
+    RULE_COUNT
+}
+
+/// Returns the line of a rule in the table, or an empty one for a number that no rule has.
+pub(crate) fn rule_line(number: usize) -> &'static str {
+    let part = number / RULES_PER_PART;
+    let (Some(text), Some(packed)) = (PARTS.get(part), PACKED_PARTS.get(part)) else {
+        return "";
+    };
+    let text = text.get_or_init(|| unpack(packed));
+    text.lines().nth(number % RULES_PER_PART).unwrap_or_default()
+}
+
+/// Returns a line for each rule, in the order of their numbers.
 pub(crate) fn rule_lines() -> impl Iterator<Item = &'static str> {
-    RULES.lines()
+    (0..RULE_COUNT).map(rule_line)
 }
 
 /// Id and family of the rule on a line.

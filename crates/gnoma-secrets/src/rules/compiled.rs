@@ -10,7 +10,7 @@ use regex_automata::{
 };
 
 use super::{
-    MAX_REACH, RuleError, SecretRule,
+    MAX_REACH, RuleError, RuleFieldError, RulePatternError, SecretRule,
     plan::{MAX_GROWN_WINDOW, SearchPlace, SearchPlan, bytes_syntax, is_word},
 };
 
@@ -139,34 +139,38 @@ impl CompiledRule {
 
 /// Says what no pattern compiler would.
 fn check_fields(rule: &SecretRule) -> Result<(), RuleError> {
-    let wrong = |reason: String| Err(RuleError::Rule { rule: rule.id.clone(), reason });
+    let wrong = |reason| Err(RuleError::Rule { rule: rule.id.clone(), reason });
     if rule.id.is_empty() {
-        return wrong("it has no id; give it a kebab-case name".to_owned());
+        return wrong(RuleFieldError::NoId);
     }
     if rule.reach > MAX_REACH {
-        return wrong(format!("`reach` is {}, the maximum is {MAX_REACH}", rule.reach));
+        return wrong(RuleFieldError::Reach(rule.reach));
     }
     if rule.keywords.iter().chain(&rule.near).any(String::is_empty) {
-        return wrong("`keywords` and `near` must not hold empty words".to_owned());
+        return wrong(RuleFieldError::EmptyWord);
     }
     if rule.at_keyword && rule.keywords.is_empty() {
-        return wrong("`at_keyword` needs `keywords`".to_owned());
+        return wrong(RuleFieldError::NoKeywords);
     }
     Ok(())
 }
 
 /// Compiles the rule's pattern. If a keyword is the prefilter already, another prefilter is only extra work.
-fn build_pattern(rule: &SecretRule, plan: &SearchPlan, prefilter: bool) -> Result<Regex, String> {
+fn build_pattern(
+    rule: &SecretRule,
+    plan: &SearchPlan,
+    prefilter: bool,
+) -> Result<Regex, RulePatternError> {
     let is_searched_for = matches!(plan.place, SearchPlace::Around(_));
     let needs_states = is_searched_for || plan.longest > MAX_BACKTRACKED_BYTES;
     build_regex(&rule.pattern, Regex::config().auto_prefilter(prefilter).hybrid(needs_states))
 }
 
-fn build_allow(pattern: &str) -> Result<Regex, String> {
+fn build_allow(pattern: &str) -> Result<Regex, RulePatternError> {
     build_regex(pattern, Regex::config().auto_prefilter(false))
 }
 
-fn build_regex(pattern: &str, config: Config) -> Result<Regex, String> {
+fn build_regex(pattern: &str, config: Config) -> Result<Regex, RulePatternError> {
     Regex::builder()
         .configure(
             config
@@ -176,13 +180,7 @@ fn build_regex(pattern: &str, config: Config) -> Result<Regex, String> {
         )
         .syntax(bytes_syntax())
         .build(pattern)
-        .map_err(|error| match error.syntax_error() {
-            Some(syntax) => syntax.to_string(),
-            None => match error.size_limit() {
-                Some(limit) => format!("it needs more than {limit} bytes; count less or split it"),
-                None => error.to_string(),
-            },
-        })
+        .map_err(|error| RulePatternError(Box::new(error)))
 }
 
 /// The match at `hit`, searched again with more text when it filled the window.

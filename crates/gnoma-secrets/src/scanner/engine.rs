@@ -54,7 +54,7 @@ struct SearchWork {
 /// The rules by number: those of the table first, each read when its keyword is first met.
 #[derive(Debug, Default)]
 struct Rules {
-    builtin: Vec<(&'static str, OnceLock<Option<Box<CompiledRule>>>)>,
+    builtin: Vec<OnceLock<Option<Box<CompiledRule>>>>,
     extra: Vec<Arc<CompiledRule>>,
 }
 
@@ -64,20 +64,18 @@ impl Rules {
     }
 
     fn get(&self, number: usize) -> Option<&CompiledRule> {
-        let Some((line, rule)) = self.builtin.get(number) else {
+        let Some(rule) = self.builtin.get(number) else {
             return self.extra.get(number - self.builtin.len()).map(|rule| &**rule);
         };
         let read = || {
-            builtin::parse_rule(line).map(|(rule, plan)| CompiledRule::new_lazy(rule, plan).into())
+            let (rule, plan) = builtin::parse_rule(builtin::rule_line(number))?;
+            Some(CompiledRule::new_lazy(rule, plan).into())
         };
         rule.get_or_init(read).as_deref()
     }
 
     fn id(&self, number: usize) -> &str {
-        match self.builtin.get(number) {
-            Some((line, _)) => builtin::rule_names(line).0,
-            None => self.get(number).map_or("", |compiled| &compiled.rule().id),
-        }
+        self.get(number).map_or("", |compiled| &compiled.rule().id)
     }
 }
 
@@ -94,9 +92,8 @@ pub(crate) struct Engine {
 impl Engine {
     /// Collects the rules and the table of their keywords.
     pub(crate) fn build(selection: &Selection) -> Self {
-        let new = |line| (line, OnceLock::new());
         let mut rules = Rules {
-            builtin: builtin::rule_lines().map(new).collect(),
+            builtin: (0..builtin::rule_count()).map(|_| OnceLock::new()).collect(),
             extra: selection.extra.clone(),
         };
         rules.extra.retain(|rule| !selection.is_off(&rule.rule().id, &rule.rule().family));
@@ -105,8 +102,7 @@ impl Engine {
         let has_names = !selection.disabled_families.contains(GENERIC_FAMILY);
         let names = if has_names { generic::STEMS } else { &[] };
         let is_on = |keyword: &Keyword| {
-            let line = rules.builtin.get(keyword.value).map_or("", |(line, _)| line);
-            let (id, family) = builtin::rule_names(line);
+            let (id, family) = builtin::rule_names(builtin::rule_line(keyword.value));
             !selection.is_off(id, family)
         };
         let words =

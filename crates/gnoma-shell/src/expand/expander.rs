@@ -104,6 +104,28 @@ impl Expander<'_> {
         self.listings.get(&span).map(|places| &**places)
     }
 
+    fn expand_double_quoted(&mut self, parts: &[WordPart]) -> Option<Vec<ExpandedPiece>> {
+        let mut pieces = vec![ExpandedPiece::Text(String::new())];
+        for part in parts {
+            pieces.extend(self.expand_part(part, true)?);
+        }
+        Some(pieces)
+    }
+
+    /// Expands the substitution of a command at a place in the text.
+    fn expand_substitution(&self, span: Span, quoted: bool) -> ExpandedPiece {
+        match self.listed_at(span) {
+            // The only name that is certain is a new one, which has no blanks.
+            Some([FilePlace::Path(path)]) => {
+                ExpandedPiece::Text(path.to_string_lossy().into_owned())
+            }
+            Some(places) if !quoted => {
+                ExpandedPiece::Listed { places: places.into(), single: false }
+            }
+            _ => ExpandedPiece::Unknown { quoted },
+        }
+    }
+
     /// Expands one part of a word; `quoted` if the part is neither split nor a pattern.
     pub(super) fn expand_part(
         &mut self,
@@ -117,13 +139,7 @@ impl Expander<'_> {
             | WordPartKind::AnsiQuoted(Some(text)) => {
                 vec![ExpandedPiece::Text(text.clone())]
             }
-            WordPartKind::DoubleQuoted(parts) => {
-                let mut pieces = vec![ExpandedPiece::Text(String::new())];
-                for part in parts {
-                    pieces.extend(self.expand_part(part, true)?);
-                }
-                pieces
-            }
+            WordPartKind::DoubleQuoted(parts) => self.expand_double_quoted(parts)?,
             WordPartKind::Glob(text) if quoted => vec![ExpandedPiece::Text(text.clone())],
             WordPartKind::Glob(text) => vec![ExpandedPiece::Glob(text.clone())],
             WordPartKind::ExtendedGlob { .. } if !quoted => vec![ExpandedPiece::Glob(written())],
@@ -133,16 +149,9 @@ impl Expander<'_> {
                 self.check_arithmetic(arithmetic);
                 vec![ExpandedPiece::Number]
             }
-            WordPartKind::CommandSubstitution(_) => match self.listed_at(part.span) {
-                // The only name that is certain is a new one, which has no blanks.
-                Some([FilePlace::Path(path)]) => {
-                    vec![ExpandedPiece::Text(path.to_string_lossy().into_owned())]
-                }
-                Some(places) if !quoted => {
-                    vec![ExpandedPiece::Listed { places: places.into(), single: false }]
-                }
-                _ => vec![ExpandedPiece::Unknown { quoted }],
-            },
+            WordPartKind::CommandSubstitution(_) => {
+                vec![self.expand_substitution(part.span, quoted)]
+            }
             WordPartKind::ProcessSubstitution { .. } => {
                 vec![ExpandedPiece::Text("/dev/fd/63".to_owned())]
             }

@@ -258,24 +258,14 @@ impl Walker<'_> {
             }
             Role::Text | Role::Folder | Role::Command | Role::Verb => {}
             Role::Read | Role::List | Role::Archive => add_file_operand(call, word, facts),
-            Role::Path | Role::Revision => {
-                for path in git_paths(word) {
-                    self.apply_role(call, Role::Read, &path, facts);
-                }
-            }
+            Role::Path | Role::Revision => self.read_git_paths(call, word, facts),
             Role::Glob => add_searched_files(call, word, facts),
             Role::Names => self.list_of_files(call, word, facts),
             Role::Write => facts.add_at_places(Effect::Write, cwd.resolve_places(word)),
             Role::Delete => facts.add_at_places(Effect::Delete, cwd.resolve_places(word)),
-            Role::Repository => {
-                facts.add(Effect::Unknown(format!("the settings of `{word}` may run programs")));
-                facts.add_looks(cwd.resolve_places(word));
-            }
+            Role::Repository => look_into_repository(call, word, facts),
             Role::Look => facts.add_looks(cwd.resolve_places(word)),
-            Role::Url => {
-                self.oddities.extend(obfuscation::in_address(word.known_start()));
-                facts.add(Effect::Network(obfuscation::parse_host(word.known_start())));
-            }
+            Role::Url => self.add_address(word, facts),
             Role::Run => facts.add(Effect::Runs(word.to_string())),
             Role::Plus if word.known_start().starts_with('+') => {}
             Role::Plus => facts.add(Effect::System(format!("{} {word}", call.title))),
@@ -285,6 +275,25 @@ impl Walker<'_> {
             ))),
         }
     }
+
+    /// Adds that git reads the paths in a word.
+    fn read_git_paths(&mut self, call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
+        for path in git_paths(word) {
+            self.apply_role(call, Role::Read, &path, facts);
+        }
+    }
+
+    /// Adds that a program talks to an address.
+    fn add_address(&mut self, word: &Field, facts: &mut CommandFacts) {
+        self.oddities.extend(obfuscation::in_address(word.known_start()));
+        facts.add(Effect::Network(obfuscation::parse_host(word.known_start())));
+    }
+}
+
+/// Adds that a program looks into a repository, whose settings may run others.
+fn look_into_repository(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
+    facts.add(Effect::Unknown(format!("the settings of `{word}` may run programs")));
+    facts.add_looks(call.cwd.resolve_places(word));
 }
 
 /// True if a program reads the files that are named in its arguments.

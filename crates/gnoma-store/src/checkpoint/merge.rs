@@ -154,20 +154,11 @@ pub(super) fn plan_merge(
         let ours = find_item(objects, sides.ours, path)?;
         let three =
             ThreeWayItems { base: base.as_ref(), ours: ours.as_ref(), theirs: theirs.as_ref() };
-        let decided = match merging.is_blocked(sides.ours, path, &planned.edits)? {
-            true if three.theirs.is_none() => PathDecision::Nothing,
-            true => PathDecision::Clash(MergeClash::Kind, String::new()),
-            false => merging.decide(three)?,
-        };
+        let decided = merging.decide_path(path, three, &planned.edits)?;
         match merging.follow_rename(path, three, decided)? {
             PlacedDecision::Here(decided) => planned.add_decision(path, decided, is_folder),
-            PlacedDecision::At { place, decided, is_gone } => {
-                let gone = if is_gone {
-                    PathDecision::Set(EntryChange::Remove)
-                } else {
-                    PathDecision::Nothing
-                };
-                planned.add_decision(path, gone, false);
+            PlacedDecision::At { place, decided, old_name } => {
+                planned.add_decision(path, old_name, false);
                 moved.push((place, decided));
             }
         }
@@ -223,8 +214,8 @@ impl PathDecision {
 enum PlacedDecision {
     /// The one that was looked at.
     Here(PathDecision),
-    /// The one that the file has now; under the other name it goes, where it still is there.
-    At { place: Vec<u8>, decided: PathDecision, is_gone: bool },
+    /// The one that the file has now, and the decision about its old name, which is removed where it still exists.
+    At { place: Vec<u8>, decided: PathDecision, old_name: PathDecision },
 }
 
 /// A merge at work.
@@ -251,6 +242,20 @@ impl TreeMerge<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Decides about a path, which clashes if a folder on the way to it is something else here.
+    fn decide_path(
+        &self,
+        path: &[u8],
+        three: ThreeWayItems<'_>,
+        edits: &Edit,
+    ) -> Result<PathDecision, Error> {
+        match self.is_blocked(self.sides.ours, path, edits)? {
+            true if three.theirs.is_none() => Ok(PathDecision::Nothing),
+            true => Ok(PathDecision::Clash(MergeClash::Kind, String::new())),
+            false => self.decide(three),
+        }
     }
 
     fn decide(&self, three: ThreeWayItems<'_>) -> Result<PathDecision, Error> {
@@ -367,10 +372,12 @@ impl TreeMerge<'_> {
         let [ours, theirs] = &three;
         let decided =
             self.decide(ThreeWayItems { base, ours: ours.as_ref(), theirs: theirs.as_ref() })?;
-        Ok(Some(PlacedDecision::At { place: to.to_vec(), decided, is_gone }))
+        let old_name =
+            if is_gone { PathDecision::Set(EntryChange::Remove) } else { PathDecision::Nothing };
+        Ok(Some(PlacedDecision::At { place: to.to_vec(), decided, old_name }))
     }
 
-    /// The same, and where that cannot be, what became of it is said.
+    /// Merges a renamed file under its new name; where that is not possible, its clash names the new name.
     fn follow_rename(
         &self,
         path: &[u8],
@@ -384,26 +391,18 @@ impl TreeMerge<'_> {
         let (here, there) = (self.here.new_name(path), self.there.new_name(path));
         let (why, text) = match (&decided, here, there) {
             (PathDecision::Clash(MergeClash::RemovedHere, _), ..) => {
-                match self.here.perhaps_to(self.objects, path, base)? {
-                    Some(to) => {
-                        let ours = find_item(self.objects, self.sides.ours, &to)?;
-                        let both =
-                            self.decide(ThreeWayItems { base, ours: ours.as_ref(), theirs })?;
-                        (MergeClash::RenamedHere, now_named("project", &to) + both.clash_text())
-                    }
-                    None => return Ok(PlacedDecision::Here(decided)),
-                }
+                let to = self.here.perhaps_to(self.objects, path, base)?;
+                let Some(to) = to else { return Ok(PlacedDecision::Here(decided)) };
+                let ours = find_item(self.objects, self.sides.ours, &to)?;
+                let both = self.decide(ThreeWayItems { base, ours: ours.as_ref(), theirs })?;
+                (MergeClash::RenamedHere, now_named("project", &to) + both.clash_text())
             }
             (PathDecision::Clash(MergeClash::RemovedThere, _), ..) => {
-                match self.there.perhaps_to(self.objects, path, base)? {
-                    Some(to) => {
-                        let theirs = find_item(self.objects, self.sides.theirs, &to)?;
-                        let both =
-                            self.decide(ThreeWayItems { base, ours, theirs: theirs.as_ref() })?;
-                        (MergeClash::RenamedThere, now_named("copy", &to) + both.clash_text())
-                    }
-                    None => return Ok(PlacedDecision::Here(decided)),
-                }
+                let to = self.there.perhaps_to(self.objects, path, base)?;
+                let Some(to) = to else { return Ok(PlacedDecision::Here(decided)) };
+                let theirs = find_item(self.objects, self.sides.theirs, &to)?;
+                let both = self.decide(ThreeWayItems { base, ours, theirs: theirs.as_ref() })?;
+                (MergeClash::RenamedThere, now_named("copy", &to) + both.clash_text())
             }
             (PathDecision::Nothing, Some(here), Some(there)) if here != there => {
                 (MergeClash::Renamed, now_named("project", here) + &now_named("copy", there))

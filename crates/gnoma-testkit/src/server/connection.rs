@@ -98,25 +98,18 @@ async fn send_reply(
             }
         }
     }
+    if matches!(reply.end, End::Whole | End::Truncate(_)) {
+        out.extend_from_slice(b"0\r\n\r\n");
+    }
+    write_and_clear(&mut writer, &mut out, shared).await?;
     match reply.end {
-        End::Whole | End::Truncate(_) => {
-            out.extend_from_slice(b"0\r\n\r\n");
-            write_and_clear(&mut writer, &mut out, shared).await?;
-            Ok(if reply.close { ConnectionStep::Close } else { ConnectionStep::KeepOpen })
-        }
-        End::Abort(_) => {
-            write_and_clear(&mut writer, &mut out, shared).await?;
-            Ok(ConnectionStep::Close)
-        }
+        End::Whole | End::Truncate(_) if !reply.close => Ok(ConnectionStep::KeepOpen),
+        End::Whole | End::Truncate(_) | End::Abort(_) => Ok(ConnectionStep::Close),
         End::Reset(_) | End::HangUp => {
-            write_and_clear(&mut writer, &mut out, shared).await?;
             time::sleep(RESET_GRACE).await;
             Ok(ConnectionStep::Reset)
         }
-        End::Stall(_) => {
-            write_and_clear(&mut writer, &mut out, shared).await?;
-            future::pending().await
-        }
+        End::Stall(_) => future::pending().await,
     }
 }
 

@@ -9,7 +9,7 @@ use gnoma_core::{
 use serde::Deserialize;
 
 use super::{
-    jobs::{JobId, JobPoll, JobState, Jobs},
+    jobs::{JobError, JobId, JobPoll, JobState, Jobs},
     shared::ShellTools,
     unattended_environment::suggest_remedy,
 };
@@ -48,7 +48,7 @@ impl Tool for JobTool {
                 () = cx.stop.cancelled() => ToolOutcome::Interrupted(String::new()),
                 acted = run_action(&shared.jobs, arguments) => match acted {
                     Ok(output) => ToolOutcome::Done(output),
-                    Err(why) => ToolOutcome::failure_text(why),
+                    Err(error) => ToolOutcome::failure_text(error.to_string()),
                 },
             }
         })
@@ -92,14 +92,13 @@ enum JobRequest {
 }
 
 impl JobArguments {
-    fn into_request(self) -> Result<JobRequest, String> {
-        let id =
-            self.id.ok_or_else(|| "`id` is missing: which job? `list` shows the jobs".to_owned());
+    fn into_request(self) -> Result<JobRequest, JobError> {
+        let id = self.id.ok_or(JobError::NoId);
         Ok(match self.action {
             JobAction::List => JobRequest::List,
             JobAction::Poll => JobRequest::Poll(id?),
             JobAction::Send => {
-                let line = self.input.ok_or("`input` is missing: the line to send")?;
+                let line = self.input.ok_or(JobError::NoLine)?;
                 JobRequest::Send(id?, line)
             }
             JobAction::Kill => JobRequest::Kill(id?),
@@ -107,7 +106,7 @@ impl JobArguments {
     }
 }
 
-async fn run_action(jobs: &Jobs, arguments: JobArguments) -> Result<ToolOutput, String> {
+async fn run_action(jobs: &Jobs, arguments: JobArguments) -> Result<ToolOutput, JobError> {
     match arguments.into_request()? {
         JobRequest::List => Ok(list_jobs(jobs)),
         JobRequest::Poll(id) => Ok(describe_poll(id, jobs.poll(id)?)),

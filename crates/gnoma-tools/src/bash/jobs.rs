@@ -4,7 +4,7 @@
 
 use std::{
     collections::BTreeMap,
-    fmt,
+    fmt, io,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -19,6 +19,7 @@ use super::{
     guarded_names::AbsentNames,
     process::{Group, Process, ShellEnd},
     shell::Shell,
+    start_error::CommandStartError,
     write_limits::Room,
 };
 
@@ -31,13 +32,38 @@ const SEND_WAIT: Duration = Duration::from_secs(2);
 pub(super) type JobId = u32;
 
 /// The table is full of running jobs.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{MAX_JOBS} jobs are running, the maximum; kill one first")]
 pub(super) struct TooManyJobs;
 
-impl fmt::Display for TooManyJobs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{MAX_JOBS} jobs are running, the maximum; kill one first")
-    }
+/// The reason why a job could not be started or used, for the model.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum JobError {
+    #[error(transparent)]
+    TooMany(#[from] TooManyJobs),
+    #[error(transparent)]
+    Start(#[from] CommandStartError),
+    #[error("`id` is missing: which job? `list` shows the jobs")]
+    NoId,
+    #[error("`input` is missing: the line to send")]
+    NoLine,
+    #[error("there is no job {0}; `list` shows the jobs")]
+    Unknown(JobId),
+    #[error("job {id} no longer runs: {state}")]
+    NotRunning { id: JobId, state: JobState },
+    #[error("job {0} was started without input")]
+    NoInput(JobId),
+    #[error("job {id} does not read its input: {error}")]
+    Write {
+        id: JobId,
+        #[source]
+        error: io::Error,
+    },
+    #[error(
+        "job {0} did not read the line within {limit}; it may have got a part of it",
+        limit = duration::format_duration(SEND_WAIT)
+    )]
+    Slow(JobId),
 }
 
 /// The state of a job.
@@ -111,10 +137,15 @@ impl Jobs {
     /// Starts a command in the background.
     ///
     /// # Errors
-    /// Why it could not be started, for the model.
-    pub(super) fn start(&self, shell: &Shell, command: &str, cx: &ToolCx) -> Result<JobId, String> {
+    /// The table is full, or the command could not be started.
+    pub(super) fn start(
+        &self,
+        shell: &Shell,
+        command: &str,
+        cx: &ToolCx,
+    ) -> Result<JobId, JobError> {
         let mut table = self.lock_table();
-        table.make_room().map_err(|full| full.to_string())?;
+        table.make_room()?;
         let room = shell.session_room(cx);
         let absent = AbsentNames::find_absent(&cx.roots);
         let (process, input) = shell.start_with_input(command, cx)?;
@@ -124,7 +155,7 @@ impl Jobs {
     /// Takes over a process whose shell has ended while something it started still runs.
     ///
     /// # Errors
-    /// When the table is full; the process is killed.
+    /// The table is full; then the process is killed.
     pub(super) fn adopt_process(
         &self,
         command: &str,
@@ -159,8 +190,8 @@ impl Jobs {
     /// Returns the news of a job since the last poll.
     ///
     /// # Errors
-    /// When there is no such job.
-    pub(super) fn poll(&self, id: JobId) -> Result<JobPoll, String> {
+    /// There is no such job.
+    pub(super) fn poll(&self, id: JobId) -> Result<JobPoll, JobError> {
         let mut table = self.lock_table();
         let warning = table.jobs.get_mut(&id).map(|job| job.absent.note_of_new());
         let job = table.find_job(id)?;
@@ -177,34 +208,31 @@ impl Jobs {
     /// Writes a line to a job's input.
     ///
     /// # Errors
-    /// Why the job did not take it, for the model.
-    pub(super) async fn send_line(&self, id: JobId, line: &str) -> Result<(), String> {
+    /// There is no such job, or it did not take the line.
+    pub(super) async fn send_line(&self, id: JobId, line: &str) -> Result<(), JobError> {
         let input = {
             let table = self.lock_table();
             let job = table.find_job(id)?;
             let state = lock_ignoring_poison(&job.log).state;
             if state != JobState::Running {
-                return Err(format!("job {id} no longer runs: {state}"));
+                return Err(JobError::NotRunning { id, state });
             }
             job.input.clone()
         };
-        let input = input.ok_or_else(|| format!("job {id} was started without input"))?;
+        let input = input.ok_or(JobError::NoInput(id))?;
         let mut input = input.lock().await;
         match timeout(SEND_WAIT, input.write_all(format!("{line}\n").as_bytes())).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(format!("job {id} does not read its input: {error}")),
-            Err(_) => Err(format!(
-                "job {id} did not read the line within {}; it may have got a part of it",
-                duration::format_duration(SEND_WAIT)
-            )),
+            Ok(Err(error)) => Err(JobError::Write { id, error }),
+            Err(_) => Err(JobError::Slow(id)),
         }
     }
 
     /// Ends a job and returns when it has ended.
     ///
     /// # Errors
-    /// When there is no such job.
-    pub(super) async fn kill(&self, id: JobId) -> Result<(), String> {
+    /// There is no such job.
+    pub(super) async fn kill(&self, id: JobId) -> Result<(), JobError> {
         let over = {
             let table = self.lock_table();
             let job = table.find_job(id)?;
@@ -230,9 +258,8 @@ impl Drop for Jobs {
 }
 
 impl JobTable {
-    fn find_job(&self, id: JobId) -> Result<&JobEntry, String> {
-        let unknown = || format!("there is no job {id}; `list` shows the jobs");
-        self.jobs.get(&id).ok_or_else(unknown)
+    fn find_job(&self, id: JobId) -> Result<&JobEntry, JobError> {
+        self.jobs.get(&id).ok_or(JobError::Unknown(id))
     }
 
     fn make_room(&mut self) -> Result<(), TooManyJobs> {

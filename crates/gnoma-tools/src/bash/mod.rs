@@ -22,6 +22,7 @@ mod secret_files;
 mod shared;
 mod shell;
 mod spare;
+mod start_error;
 mod stray_files;
 mod survey;
 #[cfg(target_os = "linux")]
@@ -34,6 +35,8 @@ mod trial_facts;
 mod trial_laws;
 #[cfg(target_os = "linux")]
 mod trial_limits;
+#[cfg(target_os = "linux")]
+mod trial_outcome;
 mod trial_question;
 mod unattended_environment;
 #[cfg(target_os = "linux")]
@@ -60,9 +63,11 @@ use self::{
     job::JobTool,
     jobs::Jobs,
     process::{Process, ProcessEvent, ShellEnd},
-    reading_commands::ReadingRuns,
+    reading_commands::{ReadingRuns, STOP_AT_ERROR},
     shared::ShellTools,
     shell::Shell,
+    start_error::CommandStartError,
+    stray_files::StrayFiles,
     watch::ProgressWatch,
     write_limits::{NoRoom, Room},
 };
@@ -72,9 +77,6 @@ use crate::{ToolOptions, args};
 const MIN_TIMEOUT_SECONDS: f64 = 1.0;
 /// Longest time-out a call can ask for, in seconds; what takes longer is for the background.
 const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
-
-/// Ends a script at its first command that fails.
-const STOP_AT_ERROR: &str = "set -e\n";
 
 /// The shell tools. They share their background jobs, which end with the last of them.
 pub(crate) fn shell_tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
@@ -175,6 +177,25 @@ enum FollowEnd {
     NoRoom(NoRoom),
 }
 
+/// A run of a command in the workspace that has ended or must be stopped.
+struct ForegroundRun {
+    process: Process,
+    transcript: Transcript,
+    halt: FollowEnd,
+    /// All that a command has written which ended by itself.
+    output: String,
+    strays: StrayFiles,
+}
+
+/// Reports whether a command asks about the machine and finds only the sandbox.
+fn asks_for_machine(cx: &ToolCx) -> bool {
+    match cx.grant.machine {
+        MachineView::None | MachineView::Absent => false,
+        MachineView::Shown => cx.grant.reads_only && !policy::can_show_machine(),
+        MachineView::Outside => true,
+    }
+}
+
 impl ShellTools {
     fn in_background(&self, command: &str, cx: &ToolCx) -> ToolOutcome {
         if cx.grant.trial.is_some() && !cx.grant.outside {
@@ -184,7 +205,7 @@ impl ShellTools {
         }
         match self.jobs.start(&self.shell, command, cx) {
             Ok(id) => ToolOutcome::success_text(format!("job {id} started")),
-            Err(why) => ToolOutcome::failure_text(why),
+            Err(error) => ToolOutcome::failure_text(error.to_string()),
         }
     }
 
@@ -218,41 +239,28 @@ impl ShellTools {
     ) -> ToolOutcome {
         let is_walled = self.shell.is_walled(&cx);
         let mut runs = ReadingRuns::default();
-        let (mut process, mut transcript, halt, mut output, strays) = loop {
-            let (mut process, strays) = match self.shell.start_command(&command, &cx, &runs.absent)
-            {
-                Ok(started) => started,
-                Err(why) => return ToolOutcome::failure_text(why),
+        let run = loop {
+            let mut run = match self.run_once(&command, limit, &call, &cx, &runs.absent).await {
+                Ok(run) => run,
+                Err(error) => return ToolOutcome::failure_text(error.to_string()),
             };
-            let mut transcript = Transcript::for_call(call.clone(), &cx);
-            let room = self.shell.session_room(&cx).wait_until_full();
-            let halt = tokio::select! {
-                halt = follow_process(&mut process, &mut transcript, &cx, limit) => halt,
-                why = room => FollowEnd::NoRoom(why),
-            };
-            if !matches!(halt, FollowEnd::Ended(_)) {
-                break (process, transcript, halt, String::new(), strays);
-            }
-            process.drain_output(|text| transcript.push(text)).await;
-            let output = transcript.take_text();
-            let has_met = is_walled && cx.grant.reads_only && {
-                let tried = process.tried_files(&output);
+            let has_ended = matches!(run.halt, FollowEnd::Ended(_));
+            let has_met = has_ended && is_walled && cx.grant.reads_only && {
+                let tried = run.process.tried_files(&run.output);
                 let roots = Arc::clone(&cx.roots);
                 let can_leave_out = |absent: &[PathBuf]| self.shell.can_leave_out(absent, &roots);
                 runs.run_again(&command, tried, &call, &mut cx, can_leave_out).await
             };
             if !has_met {
-                break (process, transcript, halt, output, strays);
+                break run;
             }
         };
-        let ending = match halt {
-            FollowEnd::Ended(ending) => ending,
-            halt => {
-                process.terminate(|text| transcript.push(text)).await;
-                let mut text = Capture::truncate_text(transcript.take_text());
-                add_line(&mut text, &strays.resolve_new_names(&command, &call, &cx).await);
-                return stopped_outcome(&halt, command, limit, text);
-            }
+        let ForegroundRun { mut process, mut transcript, halt, mut output, strays } = run;
+        let FollowEnd::Ended(ending) = halt else {
+            process.terminate(|text| transcript.push(text)).await;
+            let mut text = Capture::truncate_text(transcript.take_text());
+            add_line(&mut text, &strays.resolve_new_names(&command, &call, &cx).await);
+            return stopped_outcome(&halt, command, limit, text);
         };
         let left = strays.resolve_new_names(&command, &call, &cx).await;
         if process.is_open() {
@@ -260,19 +268,43 @@ impl ShellTools {
             add_line(&mut output, &self.leave_running(&command, process, room, &cx.roots));
         }
         add_line(&mut output, &left);
-        add_line(&mut output, &self.shell.describe_unseen_builds(&command, &cx));
-        add_line(&mut output, &runs.describe_skipped(&cx));
-        add_line(&mut output, &self.shell.describe_skipped_hooks(&command, &cx));
-        let is_of_sandbox = match cx.grant.machine {
-            MachineView::None | MachineView::Absent => false,
-            MachineView::Shown => cx.grant.reads_only && !policy::can_show_machine(),
-            MachineView::Outside => true,
-        };
-        if is_walled && is_of_sandbox {
+        self.add_notes(&mut output, &command, &runs, &cx);
+        if is_walled && asks_for_machine(&cx) {
             add_line(&mut output, OF_SANDBOX);
         }
         let repeats = if cx.grant.reads_only { "" } else { REPEATS };
         command_outcome(command, ending, output, is_walled.then_some(repeats))
+    }
+
+    /// Runs a command without what is `absent` until it ends or must stop. Of one that ends, all output is read.
+    async fn run_once(
+        &self,
+        command: &str,
+        limit: Duration,
+        call: &CallId,
+        cx: &ToolCx,
+        absent: &[PathBuf],
+    ) -> Result<ForegroundRun, CommandStartError> {
+        let (mut process, strays) = self.shell.start_command(command, cx, absent)?;
+        let mut transcript = Transcript::for_call(call.clone(), cx);
+        let room = self.shell.session_room(cx).wait_until_full();
+        let halt = tokio::select! {
+            halt = follow_process(&mut process, &mut transcript, cx, limit) => halt,
+            why = room => FollowEnd::NoRoom(why),
+        };
+        let mut output = String::new();
+        if matches!(halt, FollowEnd::Ended(_)) {
+            process.drain_output(|text| transcript.push(text)).await;
+            output = transcript.take_text();
+        }
+        Ok(ForegroundRun { process, transcript, halt, output, strays })
+    }
+
+    /// Adds what the command did not see or run to its output.
+    fn add_notes(&self, output: &mut String, command: &str, runs: &ReadingRuns, cx: &ToolCx) {
+        add_line(output, &self.shell.describe_unseen_builds(command, cx));
+        add_line(output, &runs.describe_skipped(cx));
+        add_line(output, &self.shell.describe_skipped_hooks(command, cx));
     }
 
     /// Finds an owner for what a command left in the background; says who it is.
@@ -413,6 +445,10 @@ fn timed_out(command: String, limit: Duration, output: &str) -> ToolOutcome {
     let remedy = suggest_remedy(output);
     text.push_str(match remedy {
         Some(_) => ".",
+        // Only the steps of tasks run so, and people write those.
+        None if command.starts_with(STOP_AT_ERROR) => {
+            "; give its step a longer time limit, as in `## Title {timeout=30m}`."
+        }
         None => "; give a longer `timeout`, or set `background`.",
     });
     add_line(&mut text, output);

@@ -10,6 +10,8 @@ use gnoma_core::{CallId, ToolCx, tool::Question};
 
 use super::names::display_path;
 
+/// Ends a script at its first command that fails.
+pub(super) const STOP_AT_ERROR: &str = "set -e\n";
 /// The most runs of a command that reads: as it is, without the files that it tried, without all of them.
 const MAX_RUNS: usize = 3;
 /// Names that a sentence holds.
@@ -122,8 +124,9 @@ pub(super) fn describe_paths(paths: &[PathBuf], roots: &[PathBuf]) -> String {
     }
 }
 
-/// A command in one line.
+/// A command in one line, without what ends a script at its first error.
 pub(super) fn one_line(command: &str) -> String {
+    let command = command.strip_prefix(STOP_AT_ERROR).unwrap_or(command);
     command.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -136,6 +139,12 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+
+    #[test]
+    fn command_is_named_without_what_ends_it_at_an_error() {
+        assert_eq!(one_line("set -e\ngit tag  v1\nls"), "git tag v1 ls");
+        assert_eq!(one_line("set -x\nls"), "set -x ls");
+    }
 
     fn cx() -> ToolCx {
         ToolCx {

@@ -25,6 +25,7 @@ use super::{
     process::Process,
     reading_commands,
     spare::Spare,
+    start_error::CommandStartError,
     stray_files::StrayFiles,
     survey::{Survey, SurveyLimits, SurveyMemory},
     unattended_environment::UnattendedEnvironment,
@@ -83,8 +84,8 @@ enum BuiltSandbox {
     /// The system offers none, and none are required.
     None,
     Walls(SessionSandbox),
-    /// Too little for what is required; why.
-    Refused(String),
+    /// The sandbox is required, and this is too little.
+    Refused(Strength),
 }
 
 impl Shell {
@@ -171,10 +172,10 @@ impl Shell {
                 let support = Support::detect();
                 match support.strength {
                     Strength::Full => BuiltSandbox::Walls(self.build_sandbox(launcher, &support)),
-                    weak if *required => BuiltSandbox::Refused(format!(
-                        "{weak}, and `sandbox.mode` is `required`; `gnoma doctor` says what is missing"
-                    )),
-                    Strength::Partial => BuiltSandbox::Walls(self.build_sandbox(launcher, &support)),
+                    weak if *required => BuiltSandbox::Refused(weak),
+                    Strength::Partial => {
+                        BuiltSandbox::Walls(self.build_sandbox(launcher, &support))
+                    }
                     Strength::None => BuiltSandbox::None,
                 }
             }
@@ -198,13 +199,13 @@ impl Shell {
     /// Starts a command that cannot read anything. Where it only reads, it does not find what is `absent`.
     ///
     /// # Errors
-    /// Why it could not be started, for the model.
+    /// The sandbox is too weak, a granted place leads elsewhere, or the system refused.
     pub(super) fn start_command(
         &self,
         command: &str,
         cx: &ToolCx,
         absent: &[PathBuf],
-    ) -> Result<(Process, StrayFiles), String> {
+    ) -> Result<(Process, StrayFiles), CommandStartError> {
         let Some((walls, mut policy)) = self.walled_as_judged(cx)? else {
             let (process, _) = self.launch_shell(command, cx, None, Stdio::null)?;
             return Ok((process, StrayFiles::default()));
@@ -242,7 +243,7 @@ impl Shell {
         command: &str,
         cx: &ToolCx,
         policy: &Policy,
-    ) -> Result<Process, String> {
+    ) -> Result<Process, CommandStartError> {
         let started = self.run_by_spare(walls, command, cx, policy);
         let started = started.map_or_else(|| self.start_now(walls, command, cx, policy), Ok);
         self.keep_spare(walls, policy);
@@ -256,7 +257,7 @@ impl Shell {
         command: &str,
         cx: &ToolCx,
         policy: &Policy,
-    ) -> Result<Process, String> {
+    ) -> Result<Process, CommandStartError> {
         let launcher = if cx.cwd.is_dir() { self.launcher_in_waiting(walls, policy) } else { None };
         let started =
             launcher.and_then(|spare| self.run_with_spare(spare, walls, command, cx, policy));
@@ -269,12 +270,12 @@ impl Shell {
     /// Starts a command that reads what is written to the returned end of a pipe.
     ///
     /// # Errors
-    /// Why it could not be started, for the model.
+    /// The sandbox is too weak, a granted place leads elsewhere, or the system refused.
     pub(super) fn start_with_input(
         &self,
         command: &str,
         cx: &ToolCx,
-    ) -> Result<(Process, Option<ChildStdin>), String> {
+    ) -> Result<(Process, Option<ChildStdin>), CommandStartError> {
         let mut walled = self.walled_as_judged(cx)?;
         if let Some((_, policy)) = &mut walled {
             // To hold an absent name, a placeholder would stand in the workspace as long as the job runs.
@@ -285,7 +286,10 @@ impl Shell {
     }
 
     /// The walls around a command and its policy, unless it would find something else than what was judged.
-    fn walled_as_judged(&self, cx: &ToolCx) -> Result<Option<(&SessionSandbox, Policy)>, String> {
+    fn walled_as_judged(
+        &self,
+        cx: &ToolCx,
+    ) -> Result<Option<(&SessionSandbox, Policy)>, CommandStartError> {
         refuse_if_led_away(cx)?;
         let walled = self.sandbox_and_policy(cx)?;
         let with_span = |policy| Policy { traceparent: cx.traceparent.clone(), ..policy };
@@ -293,10 +297,13 @@ impl Shell {
     }
 
     /// The walls around a command and its policy, if there are any.
-    fn sandbox_and_policy(&self, cx: &ToolCx) -> Result<Option<(&SessionSandbox, Policy)>, String> {
+    fn sandbox_and_policy(
+        &self,
+        cx: &ToolCx,
+    ) -> Result<Option<(&SessionSandbox, Policy)>, CommandStartError> {
         match (&self.sandbox, self.init_sandbox()) {
             _ if cx.grant.outside => Ok(None),
-            (_, BuiltSandbox::Refused(why)) => Err(format!("the command was not run: {why}")),
+            (_, BuiltSandbox::Refused(weak)) => Err(CommandStartError::WeakSandbox(*weak)),
             (Sandbox::Walled { policy, reading, trials, .. }, BuiltSandbox::Walls(walls))
                 if cx.grant.reads_only =>
             {
@@ -389,7 +396,7 @@ impl Shell {
         cx: &ToolCx,
         walled: Option<(&SessionSandbox, &Policy)>,
         stdin: fn() -> Stdio,
-    ) -> Result<(Process, Option<ChildStdin>), String> {
+    ) -> Result<(Process, Option<ChildStdin>), CommandStartError> {
         let run =
             |shell| self.spawn_shell(self.build_invocation(shell, command, walled), cx, stdin());
         let started = match run(&self.program) {
@@ -398,7 +405,7 @@ impl Shell {
             }
             started => started,
         };
-        started.map_err(|error| describe_start_error(&error, &cx.cwd))
+        started.map_err(|error| CommandStartError::from_io(error, &cx.cwd))
     }
 
     /// The shell with its command, behind walls if there are any.
@@ -466,17 +473,4 @@ impl Shell {
 fn installed_shell(shell: &Path) -> &Path {
     let is_installed = shell.components().count() == 1 || shell.is_file();
     if is_installed { shell } else { Path::new(FALLBACK_SHELL) }
-}
-
-fn describe_start_error(error: &io::Error, cwd: &Path) -> String {
-    let folder = cwd.display();
-    if !cwd.is_dir() {
-        return format!("the folder `{folder}` is gone, so nothing was run; create it again first");
-    }
-    match error.kind() {
-        ErrorKind::ArgumentListTooLong => {
-            "the command is too long to be started; write it to a file and run that".to_owned()
-        }
-        _ => format!("the command could not be started in `{folder}`: {error}"),
-    }
 }

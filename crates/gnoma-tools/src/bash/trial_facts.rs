@@ -14,6 +14,7 @@ use gnoma_core::{
 use gnoma_sandbox::layer::{ChangeKind, Changes, Difference, LayerChange, NodeKind};
 
 use super::databases;
+pub(super) use super::reading_commands::one_line;
 
 /// Names that a sentence holds.
 pub(super) const MAX_NAMES: usize = 5;
@@ -133,11 +134,6 @@ fn is_special(path: &Path, roots: &[PathBuf], local: &LocalPlaces) -> bool {
 pub(super) fn path_below_roots(path: &Path, roots: &[PathBuf]) -> String {
     let below = roots.iter().find_map(|root| path.strip_prefix(root).ok());
     escape_path(below.unwrap_or(path))
-}
-
-/// A command in one line.
-pub(super) fn one_line(command: &str) -> String {
-    command.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Tells the model about build output that stays in the layer; empty if there is nothing new.

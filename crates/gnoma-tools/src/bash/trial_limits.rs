@@ -54,7 +54,7 @@ impl TrialLimit {
 
     /// The question that it is, in one line.
     pub(super) fn question(&self, command: &str, roots: &[PathBuf]) -> String {
-        let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
+        let command = reading_commands::one_line(command);
         match self {
             Self::Secrets(files) => format!(
                 "`{command}` needs {}, which trial runs cannot open: run it in the workspace, with {}?",

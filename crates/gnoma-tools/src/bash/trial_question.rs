@@ -193,18 +193,8 @@ impl ChangeFacts<'_> {
             end.as_ref().is_some_and(|end| !self.roots.iter().any(|root| end.starts_with(root)));
         let leads_to_secret = end.as_ref().is_some_and(|end| self.is_secret(end));
         let (ran_before, runs) = change.is_executable();
-        let mut notes = Vec::new();
-        if let Some(target) = &target {
-            notes.push(format!("a link to `{}`", escape_path(target)));
-        }
-        if let (Some(before), Some(after)) = change.modes()
-            && before != after
-        {
-            notes.push(format!("mode {before:o} to {after:o}"));
-        }
-        if runs && !ran_before {
-            notes.push("a program".to_owned());
-        }
+        let becomes_program = runs && !ran_before;
+        let mut notes = describe_entry(change, target.as_deref(), becomes_program);
         let is_lost = || {
             let loses = matches!(change.kind(), ChangeKind::Deleted | ChangeKind::Changed);
             few && loses && (self.is_ignored)(path)
@@ -222,7 +212,7 @@ impl ChangeFacts<'_> {
         } else if let Some(secret) = secret {
             notes.push(secret.kind.to_owned());
             ChangeRank::Secret
-        } else if runs && !ran_before {
+        } else if becomes_program {
             ChangeRank::Runs
         } else if is_lost() {
             notes.push("which git ignores and cannot restore".to_owned());
@@ -277,6 +267,27 @@ impl ChangeFacts<'_> {
         }
         text
     }
+}
+
+/// Describes what a change makes of an entry: a link, another mode, a program.
+fn describe_entry(
+    change: &LayerChange,
+    target: Option<&Path>,
+    becomes_program: bool,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(target) = target {
+        notes.push(format!("a link to `{}`", escape_path(target)));
+    }
+    if let (Some(before), Some(after)) = change.modes()
+        && before != after
+    {
+        notes.push(format!("mode {before:o} to {after:o}"));
+    }
+    if becomes_program {
+        notes.push("a program".to_owned());
+    }
+    notes
 }
 
 /// Deletions and overwrites first, for they lose something.

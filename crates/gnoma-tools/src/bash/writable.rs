@@ -9,7 +9,7 @@ use std::{
 use gnoma_core::ToolCx;
 use gnoma_sandbox::{Policy, TEMPORARY};
 
-use super::survey::Survey;
+use super::{start_error::CommandStartError, survey::Survey};
 use crate::WorkspaceRepository;
 
 /// Most entries of folders around the workspace that are held one by one.
@@ -122,12 +122,6 @@ fn place_led_away(cx: &ToolCx) -> Option<&Path> {
 }
 
 /// Refuses a command of which a granted place is no longer what was judged.
-pub(super) fn refuse_if_led_away(cx: &ToolCx) -> Result<(), String> {
-    let refused = |path: &Path| {
-        format!(
-            "the command was not run: `{}` has come to lead elsewhere by a link since the command was judged",
-            path.display()
-        )
-    };
-    place_led_away(cx).map_or(Ok(()), |path| Err(refused(path)))
+pub(super) fn refuse_if_led_away(cx: &ToolCx) -> Result<(), CommandStartError> {
+    place_led_away(cx).map_or(Ok(()), |path| Err(CommandStartError::LedAway(path.to_owned())))
 }

@@ -51,6 +51,30 @@ struct Elfs {
     tasks: JoinSet<()>,
 }
 
+/// The reason why an elf in the background cannot be used, for the model.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ElfError {
+    #[error("`send` needs a `text`, and one elf in `names`")]
+    SendArguments,
+    #[error("there is no elf `{0}`: none runs in the background")]
+    NoneRuns(String),
+    #[error("there is no elf `{name}`; choose one of: {}", .known.join(", "))]
+    Unknown { name: String, known: Vec<String> },
+    #[error("the result of elf `{0}` was already delivered")]
+    Delivered(String),
+    #[error(
+        "the result of elf `{name}` was older than {MAX_UNREAD} unread others; only this line \
+         was saved: {sentence}"
+    )]
+    Dropped { name: String, sentence: String },
+    #[error("elf `{0}` has ended; `wait` gives its result")]
+    Ended(String),
+    #[error("too many messages are waiting for elf `{0}`; send it again later")]
+    TooManyMessages(String),
+    #[error("elf `{0}` is ending")]
+    Ending(String),
+}
+
 /// An elf in the background.
 #[derive(Clone)]
 struct Elf {
@@ -158,7 +182,7 @@ impl ElfManager {
                 call,
                 ToolEvent::Notice { level: NoticeLevel::Info, text: text.clone() },
             );
-            // Whoever waits for it reads it, unless they give up.
+            // A call that waits for the result reads it, unless the call gives up.
             let _never = awaited.subscribe().wait_for(|count| *count == 0).await.is_ok();
             if !is_read.load(Ordering::Relaxed) {
                 port.deliver_to_model(format!("{text}; `elf` with action `wait` gives its result"))
@@ -186,15 +210,15 @@ impl ElfManager {
         if lines.is_empty() { "no elfs run in the background\n".to_owned() } else { lines }
     }
 
-    /// The elfs of these names; of none: all.
-    fn select_elfs(&self, names: &[String]) -> Result<Vec<Elf>, String> {
+    /// Returns the elfs of these names, or all if there are no names.
+    fn select_elfs(&self, names: &[String]) -> Result<Vec<Elf>, ElfError> {
         let state = self.lock_state();
         if names.is_empty() {
             return Ok(state.elfs.clone());
         }
         let found = names.iter().map(|name| {
             let found = state.elfs.iter().find(|elf| elf.name == *name);
-            found.cloned().ok_or_else(|| describe_unknown(&state, name))
+            found.cloned().ok_or_else(|| unknown_elf(&state, name))
         });
         found.collect()
     }
@@ -205,7 +229,7 @@ impl ElfManager {
         &self,
         names: &[String],
         patience: Duration,
-    ) -> Result<(Vec<Arc<ElfReport>>, Vec<String>), String> {
+    ) -> Result<(Vec<Arc<ElfReport>>, Vec<String>), ElfError> {
         let meant = self.select_elfs(names)?;
         let until = Instant::now() + patience;
         let _awaits: Vec<_> = meant.iter().map(|elf| WaitCounter::new(&elf.awaited)).collect();
@@ -235,40 +259,37 @@ impl ElfManager {
     }
 
     /// Tells an elf something.
-    pub(super) fn send_message(&self, name: &str, text: &str) -> Result<(), String> {
+    pub(super) fn send_message(&self, name: &str, text: &str) -> Result<(), ElfError> {
         let meant = self.select_elfs(&[name.to_owned()])?;
         let Some(elf) = meant.first().filter(|elf| elf.is_running()) else {
-            return Err(format!("elf `{name}` has ended; `wait` gives its result"));
+            return Err(ElfError::Ended(name.to_owned()));
         };
         match elf.handle.control.try_send(ChildControl::Say(text.to_owned())) {
             Ok(()) => Ok(()),
-            Err(TrySendError::Full(_)) => {
-                Err(format!("too many messages are waiting for elf `{name}`; send it again later"))
-            }
-            Err(TrySendError::Closed(_)) => Err(format!("elf `{name}` is ending")),
+            Err(TrySendError::Full(_)) => Err(ElfError::TooManyMessages(name.to_owned())),
+            Err(TrySendError::Closed(_)) => Err(ElfError::Ending(name.to_owned())),
         }
     }
 
     /// Stops these elfs, or all, and gives what came of them until then.
-    pub(super) async fn cancel(&self, names: &[String]) -> Result<Vec<Arc<ElfReport>>, String> {
+    pub(super) async fn cancel(&self, names: &[String]) -> Result<Vec<Arc<ElfReport>>, ElfError> {
         self.select_elfs(names)?.iter().for_each(|elf| elf.cancel.notify_one());
         Ok(self.wait(names, GRACE * 2).await?.0)
     }
 }
 
-fn describe_unknown(state: &Elfs, name: &str) -> String {
-    if state.read.iter().any(|read| read == name) {
-        return format!("the result of elf `{name}` was already delivered");
+/// Returns the reason why no elf of this name is in the background.
+fn unknown_elf(state: &Elfs, name: &str) -> ElfError {
+    let name = name.to_owned();
+    if state.read.contains(&name) {
+        return ElfError::Delivered(name);
     }
-    if let Some((_, sentence)) = state.sentences.iter().find(|(gone, _)| gone == name) {
-        return format!(
-            "the result of elf `{name}` was older than {MAX_UNREAD} unread others; only this line \
-             was saved: {sentence}"
-        );
+    if let Some((_, sentence)) = state.sentences.iter().find(|(gone, _)| *gone == name) {
+        return ElfError::Dropped { name, sentence: sentence.clone() };
     }
-    let known: Vec<_> = state.elfs.iter().map(|elf| elf.name.as_str()).collect();
-    match &*known {
-        [] => format!("there is no elf `{name}`: none runs in the background"),
-        known => format!("there is no elf `{name}`; choose one of: {}", known.join(", ")),
+    if state.elfs.is_empty() {
+        return ElfError::NoneRuns(name);
     }
+    let known = state.elfs.iter().map(|elf| elf.name.clone()).collect();
+    ElfError::Unknown { name, known }
 }

@@ -27,7 +27,7 @@ use serde::Deserialize;
 use tokio::{sync::Notify, task::JoinSet};
 
 use self::{
-    manager::{ElfManager, MAX_RUNNING},
+    manager::{ElfError, ElfManager, MAX_RUNNING},
     report::{ElfEnd, ElfReport},
     run::ElfRun,
     task::{PlannedElf, SpawnArguments},
@@ -121,7 +121,7 @@ impl Tool for SpawnTool {
             let is_taken = |name: &str| elfs.is_taken(name);
             let planned = match task::plan_elfs(arguments, &agents, &cx.cwd, is_taken) {
                 Ok(planned) => planned,
-                Err(why) => return ToolOutcome::failure_text(why),
+                Err(error) => return ToolOutcome::failure_text(error.to_string()),
             };
             let Some(session) = cx.session.clone() else {
                 return ToolOutcome::failure_text(
@@ -285,7 +285,7 @@ impl Tool for ElfTool {
             let stop = cx.stop.clone();
             match stop.run_until_cancelled(run_elf_action(&elfs, arguments, &cx)).await {
                 Some(Ok(outcome)) => outcome,
-                Some(Err(why)) => ToolOutcome::failure_text(why),
+                Some(Err(error)) => ToolOutcome::failure_text(error.to_string()),
                 None => ToolOutcome::Interrupted(String::new()),
             }
         })
@@ -296,13 +296,13 @@ async fn run_elf_action(
     elfs: &ElfManager,
     ElfArguments { action, names, text, max_seconds }: ElfArguments,
     cx: &ToolCx,
-) -> Result<ToolOutcome, String> {
+) -> Result<ToolOutcome, ElfError> {
     match action {
         ElfAction::Status => Ok(ToolOutcome::success_text(elfs.describe_status())),
         ElfAction::Send => {
             let text = text.filter(|text| !text.trim().is_empty());
             let (Some(text), [name]) = (text, &*names) else {
-                return Err("`send` needs a `text`, and one elf in `names`".to_owned());
+                return Err(ElfError::SendArguments);
             };
             elfs.send_message(name, &text)?;
             Ok(ToolOutcome::success_text(format!(

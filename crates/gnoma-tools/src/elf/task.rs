@@ -98,26 +98,56 @@ pub(super) struct PlannedElf {
     pub(super) time: Duration,
 }
 
-/// The elfs of a call, none of which is started where one cannot be. `is_taken`: whether a living one has
-/// a name.
-///
-/// # Errors
-/// What is wrong, in a sentence for the model.
+/// The reason why a call starts no elfs, for the model.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ElfPlanError {
+    #[error("one call starts 1 to {MAX_TASKS} elfs, not {0}; nothing was started")]
+    Count(usize),
+    #[error("task {number}: {error}; nothing was started")]
+    Task {
+        /// Counted from 1.
+        number: usize,
+        #[source]
+        error: ElfTaskError,
+    },
+}
+
+/// The reason why no elf can have a task.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ElfTaskError {
+    #[error(transparent)]
+    Form(#[from] serde_json::Error),
+    #[error("`task` is empty; say what the elf is to do")]
+    Empty,
+    #[error("there is no agent `{0}`: none is defined here; leave `agent` out")]
+    NoAgents(String),
+    #[error("there is no agent `{name}`; choose one of: {}", .known.join(", "))]
+    UnknownAgent { name: String, known: Vec<String> },
+    /// The agent cannot be used, for this reason.
+    #[error("{0}")]
+    RefusedAgent(String),
+    #[error("its agent has no tool `{tool}`; it has: {}", .own.join(", "))]
+    UnknownTool { tool: String, own: Vec<String> },
+    #[error("there is no `isolation` `{0}`; it is `shared` or `worktree`")]
+    Isolation(String),
+    #[error("`max_usd` must be 0 to {MAX_USD}, not {0}")]
+    MaxUsd(f64),
+}
+
+/// Plans the elfs of a call, all or none. `is_taken` tells whether a living elf has a name.
 pub(super) fn plan_elfs(
     arguments: SpawnArguments,
     agents: &[Agent],
     cwd: &Path,
     is_taken: impl Fn(&str) -> bool,
-) -> Result<Vec<PlannedElf>, String> {
+) -> Result<Vec<PlannedElf>, ElfPlanError> {
     let count = arguments.tasks.len();
     if count == 0 || count > MAX_TASKS {
-        return Err(format!(
-            "one call starts 1 to {MAX_TASKS} elfs, not {count}; nothing was started"
-        ));
+        return Err(ElfPlanError::Count(count));
     }
     let mut all: Vec<PlannedElf> = Vec::new();
     for (at, value) in arguments.tasks.into_iter().enumerate() {
-        let wrong = |why: String| format!("task {}: {why}; nothing was started", at + 1);
+        let wrong = |error: ElfTaskError| ElfPlanError::Task { number: at + 1, error };
         let elf = parse_task(value).and_then(|task| plan_elf(task, agents, cwd)).map_err(wrong)?;
         let is_free = |name: &str| !is_taken(name) && all.iter().all(|other| other.name != name);
         let name = unique_name(&elf.name, is_free);
@@ -127,19 +157,19 @@ pub(super) fn plan_elfs(
     Ok(all)
 }
 
-fn parse_task(value: Value) -> Result<TaskArguments, String> {
+fn parse_task(value: Value) -> Result<TaskArguments, ElfTaskError> {
     match value {
         Value::String(task) => Ok(TaskArguments { task, ..TaskArguments::default() }),
-        value => serde_json::from_value(value).map_err(|error| error.to_string()),
+        value => Ok(serde_json::from_value(value)?),
     }
 }
 
-fn plan_elf(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<PlannedElf, String> {
-    let said = match (wanted.task.trim(), &wanted.resume) {
-        ("", None) => return Err("`task` is empty; say what the elf is to do".to_owned()),
-        ("", Some(_)) => GO_ON,
-        (said, _) => said,
-    };
+fn plan_elf(
+    wanted: TaskArguments,
+    agents: &[Agent],
+    cwd: &Path,
+) -> Result<PlannedElf, ElfTaskError> {
+    let said = task_words(&wanted.task, wanted.resume.is_some())?;
     let agent = wanted.agent.as_deref().map(|name| find_agent(agents, name)).transpose()?;
     let overrides = Overrides {
         provider: wanted.provider,
@@ -178,6 +208,15 @@ fn plan_elf(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Plann
     })
 }
 
+/// Returns the words of a task, or those with which an elf continues.
+fn task_words(task: &str, continues: bool) -> Result<&str, ElfTaskError> {
+    match task.trim() {
+        "" if continues => Ok(GO_ON),
+        "" => Err(ElfTaskError::Empty),
+        words => Ok(words),
+    }
+}
+
 /// Joins the instructions for every elf with those of its agent.
 fn build_prompt(agent: Option<&Agent>) -> String {
     let own = agent.map(|agent| agent.prompt.as_str()).filter(|prompt| !prompt.is_empty());
@@ -190,36 +229,35 @@ fn limit_time(max_seconds: Option<u64>) -> Duration {
     time.min(MAX_TIME)
 }
 
-fn parse_isolation(named: Option<&str>) -> Result<Isolation, String> {
+fn parse_isolation(named: Option<&str>) -> Result<Isolation, ElfTaskError> {
     match named {
         None | Some("shared") => Ok(Isolation::Shared),
         Some("worktree") => Ok(Isolation::Worktree),
-        Some(other) => {
-            Err(format!("there is no `isolation` `{other}`; it is `shared` or `worktree`"))
-        }
+        Some(other) => Err(ElfTaskError::Isolation(other.to_owned())),
     }
 }
 
-fn find_agent<'a>(agents: &'a [Agent], name: &str) -> Result<&'a Agent, String> {
+fn find_agent<'a>(agents: &'a [Agent], name: &str) -> Result<&'a Agent, ElfTaskError> {
     let Some(agent) = agents.iter().find(|agent| agent.name == name) else {
-        let known: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
-        return Err(match &*known {
-            [] => format!("there is no agent `{name}`: none is defined here; leave `agent` out"),
-            known => format!("there is no agent `{name}`; choose one of: {}", known.join(", ")),
-        });
+        let name = name.to_owned();
+        if agents.is_empty() {
+            return Err(ElfTaskError::NoAgents(name));
+        }
+        let known = agents.iter().map(|agent| agent.name.clone()).collect();
+        return Err(ElfTaskError::UnknownAgent { name, known });
     };
-    agent.refusal.clone().map_or(Ok(agent), Err)
+    agent.refusal.clone().map_or(Ok(agent), |why| Err(ElfTaskError::RefusedAgent(why)))
 }
 
-/// The tools of an elf: never others than its agent has.
+/// Returns the tools of an elf: never others than its agent has.
 fn restrict_tools(
     wanted: Option<Vec<String>>,
     agent: Option<&Agent>,
-) -> Result<Option<Vec<String>>, String> {
+) -> Result<Option<Vec<String>>, ElfTaskError> {
     let Some(own) = agent.and_then(|agent| agent.tools.as_ref()) else { return Ok(wanted) };
     let Some(wanted) = wanted else { return Ok(Some(own.clone())) };
     match wanted.iter().find(|tool| !own.contains(tool)) {
-        Some(more) => Err(format!("its agent has no tool `{more}`; it has: {}", own.join(", "))),
+        Some(tool) => Err(ElfTaskError::UnknownTool { tool: tool.clone(), own: own.clone() }),
         None => Ok(Some(wanted)),
     }
 }
@@ -229,9 +267,9 @@ fn restrict_tools(
     clippy::cast_sign_loss,
     reason = "the range was looked at before"
 )]
-fn micro_usd(usd: f64) -> Result<u64, String> {
+fn micro_usd(usd: f64) -> Result<u64, ElfTaskError> {
     if !(0.0..=MAX_USD).contains(&usd) {
-        return Err(format!("`max_usd` must be 0 to {MAX_USD}, not {usd}"));
+        return Err(ElfTaskError::MaxUsd(usd));
     }
     Ok((usd * MICRO).round() as u64)
 }
@@ -286,7 +324,7 @@ mod tests {
         vec![reviewer, waits]
     }
 
-    fn read(tasks: &Value) -> Result<Vec<PlannedElf>, String> {
+    fn read(tasks: &Value) -> Result<Vec<PlannedElf>, ElfPlanError> {
         let arguments = serde_json::from_value(json!({ "tasks": tasks })).unwrap();
         plan_elfs(arguments, &agents(), Path::new("/work"), |name| name == "taken")
     }
@@ -338,10 +376,10 @@ mod tests {
             (json!([{"task": "x", "isolation": "vm"}]), "it is `shared` or `worktree`"),
             (json!([{"task": "x", "max_usd": -1}]), "`max_usd` must be 0 to"),
         ] {
-            let told = read(&tasks).unwrap_err();
+            let told = read(&tasks).unwrap_err().to_string();
             assert!(told.contains(why) && told.ends_with("nothing was started"), "{told}");
         }
-        let none = find_agent(&[], "a").unwrap_err();
+        let none = find_agent(&[], "a").unwrap_err().to_string();
         assert!(none.contains("none is defined here"), "{none}");
     }
 

@@ -64,9 +64,10 @@ pub(super) fn run(shared: &FileTools, arguments: &GrepArguments, cx: &ToolCx) ->
     }
     let glob = arguments.glob.as_deref().filter(|glob| !glob.is_empty());
     let glob = glob.map(|glob| Pattern::new(glob, &target.path)).transpose()?;
-    let pattern = LinePattern::compile(&arguments.pattern, MAX_PATTERN_BYTES);
+    let pattern = LinePattern::compile(&arguments.pattern, MAX_PATTERN_BYTES)
+        .map_err(|error| Refusal::Failed(error.to_string()))?;
     let mut search = Search {
-        lines: LineSearch::new(pattern.map_err(Refusal::Failed)?, shared.max_file_bytes),
+        lines: LineSearch::new(pattern, shared.max_file_bytes),
         hits: Hits::up_to(arguments.max_results.unwrap_or(DEFAULT_RESULTS)),
         searched: 0,
         failed: 0,

@@ -35,7 +35,10 @@ mod write;
 
 use std::sync::Arc;
 
-use gnoma_core::{RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, tool::BoxFuture};
+use gnoma_core::{
+    RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
+    tool::{BoxFuture, PreviewError},
+};
 use serde::{Deserialize, de::DeserializeOwned};
 
 pub use address::intended_path;
@@ -131,11 +134,12 @@ impl<A: DeserializeOwned + 'static> Tool for FileTool<A> {
         RawJson::from_value(&arguments).ok()
     }
 
-    fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Result<Option<String>, String> {
+    fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Result<Option<String>, PreviewError> {
         let Some(preview) = self.preview else { return Ok(None) };
-        let arguments = args::parse_arguments(call)?;
+        let arguments =
+            args::parse_arguments(call).map_err(|error| PreviewError(error.to_string()))?;
         preview(&self.shared, &arguments, cx).map_err(|refusal| match refusal {
-            Refusal::Failed(why) | Refusal::Stopped(why) => why,
+            Refusal::Failed(why) | Refusal::Stopped(why) => PreviewError(why),
         })
     }
 }

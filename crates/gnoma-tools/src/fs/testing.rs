@@ -108,7 +108,8 @@ impl Bench {
 
     /// Why a call would fail, before it runs.
     pub(super) fn refusal(&self, tool: &str, arguments: &Value) -> Option<String> {
-        self.tool(tool).preview(&call(tool, arguments), &self.cx()).err()
+        let preview = self.tool(tool).preview(&call(tool, arguments), &self.cx());
+        preview.err().map(|error| error.to_string())
     }
 
     pub(super) fn preview(&self, tool: &str, arguments: &Value) -> Option<String> {

@@ -157,6 +157,7 @@ impl State {
         match choice {
             LayerChoice::Switch(request) => self.switch_session(request),
             LayerChoice::Report(request) => self.send_request(request, Purpose::Report("")),
+            LayerChoice::Write(text) => self.rewrite_input(&text),
             LayerChoice::Task(usage) => commands::choose_task(self, &usage),
             LayerChoice::Pin(arm) => self.pin_model(arm),
             LayerChoice::Mode(mode) => self.choose_mode(mode),

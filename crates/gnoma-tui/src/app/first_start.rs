@@ -1,6 +1,6 @@
 //! The first start within the view: what it asks to be tried and stored is asked of the host.
 
-use gnoma_core::protocol::{Choice, Connection, FoundProviders, Request, Switch};
+use gnoma_core::protocol::{Choice, Connection, FoundProviders, Request, RequestError, Switch};
 
 use super::{State, layer::Layer, parts::LookUpTarget};
 use crate::{
@@ -103,7 +103,7 @@ impl State {
     pub(super) fn on_connection_saved(
         &mut self,
         connection: &Connection,
-        outcome: Result<String, String>,
+        outcome: Result<String, RequestError>,
     ) {
         if let Ok(text) = &outcome {
             self.show_note(text);

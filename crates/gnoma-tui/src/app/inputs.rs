@@ -44,7 +44,8 @@ impl State {
             Input::Shell { line, output, failure } => self.shell_ended(&line, &output, failure),
             Input::Image { instead, image, name } => self.attach_image(&instead, image, &name),
             Input::Edited(text) => self.on_editor_closed(text),
-            Input::StatusLine(result) => self.status_line_written(result),
+            Input::StatusLine(text) => self.show_scripted_status(&text),
+            Input::StatusScriptFailed(why) => self.on_status_script_failed(&why),
             Input::StatusSources { has_script, has_spending } => {
                 self.use_status_sources(has_script, has_spending);
             }

@@ -39,6 +39,8 @@ pub(crate) enum LayerChoice {
     Switch(Request),
     /// Have this done, and say what was done.
     Report(Request),
+    /// Write this in the place of what is written.
+    Write(String),
     /// Run the task with this line of usage.
     Task(String),
     /// Ask one model only, or let the router choose again.

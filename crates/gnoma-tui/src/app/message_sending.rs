@@ -64,6 +64,9 @@ impl State {
         if self.composer.draft().is_blank() {
             return;
         }
+        if self.composer.line_count() == 1 && commands::complete_task(self) {
+            return;
+        }
         if self.is_idle() && self.questions.open.is_empty() {
             return self.show_hint("No turn running. Press Enter to send");
         }
@@ -128,6 +131,12 @@ impl State {
             self.composer.restore_draft(Draft { text: text.to_owned(), ..Draft::default() });
             self.schedule_save();
         }
+    }
+
+    /// Writes a text in the place of what is written.
+    pub(crate) fn rewrite_input(&mut self, text: &str) {
+        self.composer.restore_draft(Draft { text: text.to_owned(), ..Draft::default() });
+        self.schedule_save();
     }
 
     /// Removes and returns what is written, and adds it to the history. What was said about the line before is over.

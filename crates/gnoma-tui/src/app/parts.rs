@@ -244,6 +244,8 @@ pub(crate) enum LookUpTarget {
     Tasks,
     /// A task that was made of the session and is not saved.
     TaskDraft,
+    /// Words that can follow in a line that runs a task.
+    TaskWords,
     Window,
 }
 
@@ -259,7 +261,8 @@ impl LookUpTarget {
             | Self::Removable
             | Self::Connections
             | Self::Settings
-            | Self::Tasks => true,
+            | Self::Tasks
+            | Self::TaskWords => true,
             Self::Changes | Self::Explanation | Self::Summary | Self::TaskDraft | Self::Window => {
                 false
             }
@@ -280,6 +283,7 @@ impl LookUpTarget {
             Self::Providers | Self::Removable | Self::Connections => "providers",
             Self::Settings => "settings",
             Self::Tasks => "tasks",
+            Self::TaskWords => "arguments",
             Self::TaskDraft => "the task",
         }
     }

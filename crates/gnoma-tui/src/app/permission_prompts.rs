@@ -231,8 +231,8 @@ impl State {
         }
         match text_of(result) {
             Ok(place) => self.hold_rule(call, scope, place),
-            Err(why) => {
-                self.show_hint(why);
+            Err(error) => {
+                self.show_hint(describe_request_error(&error));
                 self.try_scope(call, scope_after(scope));
             }
         }
@@ -317,7 +317,8 @@ impl State {
                 self.show_note(&text);
                 scope
             }
-            Err(why) => {
+            Err(error) => {
+                let why = describe_request_error(&error);
                 self.show_warning(&format!("{why}. The rule applies to this session only"));
                 Scope::Session
             }

@@ -36,14 +36,57 @@ impl State {
             | Event::Conferred { .. }
             | Event::Checking { .. }
             | Event::Checked { .. } => self.on_routing(event),
-            Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd, .. } => {
-                let (turn, session) = (*turn_micro_usd, *session_micro_usd);
-                self.counts.record_call(&arm.to_string(), *call_micro_usd, turn, session);
-            }
+            Event::Cost { .. } | Event::Usage { .. } | Event::Context(_) => self.on_usage(event),
             Event::Text { .. } => self.set_activity("writing"),
             Event::Thinking { .. } => self.set_activity("thinking"),
             Event::ToolCallDrafted { name, .. } => self.set_activity(&format!("preparing {}", tool_label(name))),
             Event::Appended(message) => self.on_message_appended(message),
+            Event::PermissionAsked { .. } | Event::PermissionDecided { .. } => {
+                self.on_permission(event);
+            }
+            Event::ToolStarted { call } => self.set_activity(&describe_activity(&call.name)),
+            Event::ToolEnded { .. } => self.set_activity("working"),
+            Event::Compacted { .. } | Event::Uncompacted { .. } => self.on_compaction(event),
+            Event::Notice { .. } => self.end_hints(HintSubject::Compaction),
+            Event::Queued { queue } => self.queue.is_now(queue),
+            Event::Retrying { .. } | Event::Waiting { .. } => self.on_wait(event),
+            Event::ToolProgress { .. }
+            | Event::ToolCallDelta { .. }
+            | Event::Continuing { .. }
+            // The view has both.
+            | Event::ThinkingChanged { .. }
+            | Event::PlanChanged { .. }
+            | Event::Unknown => (),
+            Event::TurnEnded { outcome, usage, undelivered, .. } => {
+                self.turn_ended(outcome, *usage, undelivered);
+            }
+        }
+    }
+
+    /// Takes the tokens and the cost of calls, and the fill of the context window.
+    fn on_usage(&mut self, event: &Event) {
+        match event {
+            Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd, .. } => {
+                let (turn, session) = (*turn_micro_usd, *session_micro_usd);
+                self.counts.record_call(&arm.to_string(), *call_micro_usd, turn, session);
+            }
+            Event::Usage { round, turn } => {
+                self.counts.round = *round;
+                self.counts.turn = *turn;
+            }
+            Event::Context(context) => {
+                self.counts.context = *context;
+                if let Some(window) = context.window {
+                    self.facts.window = window;
+                }
+            }
+            _ => (),
+        }
+    }
+
+    /// Adds a permission question, or withdraws one that is decided.
+    fn on_permission(&mut self, event: &Event) {
+        match event {
             Event::PermissionAsked {
                 call,
                 reason,
@@ -66,31 +109,26 @@ impl State {
                 let verdict = if *allowed { "approved" } else { "denied" };
                 self.record_decision(format!("{verdict} {what}: {reason}"));
             }
-            Event::ToolStarted { call } => self.set_activity(&describe_activity(&call.name)),
+            _ => (),
+        }
+    }
+
+    /// Records a compaction or its undo: the tokens of the last round no longer fill the window.
+    fn on_compaction(&mut self, event: &Event) {
+        match event {
             Event::Compacted { messages, .. } => {
                 self.end_hints(HintSubject::Compaction);
                 self.record_decision(format!("compacted {messages} messages"));
-                // What filled the window is not there any more.
-                self.counts.round = Usage::default();
                 self.set_activity("working");
             }
-            Event::Uncompacted { .. } => {
-                self.record_decision("undid the last compaction".to_owned());
-                self.counts.round = Usage::default();
-            }
-            Event::Context(context) => {
-                self.counts.context = *context;
-                if let Some(window) = context.window {
-                    self.facts.window = window;
-                }
-            }
-            Event::ToolEnded { .. } => self.set_activity("working"),
-            Event::Usage { round, turn } => {
-                self.counts.round = *round;
-                self.counts.turn = *turn;
-            }
-            Event::Notice { .. } => self.end_hints(HintSubject::Compaction),
-            Event::Queued { queue } => self.queue.is_now(queue),
+            _ => self.record_decision("undid the last compaction".to_owned()),
+        }
+        self.counts.round = Usage::default();
+    }
+
+    /// Shows for how long the model is silent, or when the next attempt begins.
+    fn on_wait(&mut self, event: &Event) {
+        match event {
             Event::Retrying { attempt, wait_ms, .. } => {
                 let at = self.now + Duration::from_millis(*wait_ms);
                 self.set_wait(Wait::Again { at, attempt: *attempt });
@@ -101,16 +139,7 @@ impl State {
                 let since = self.now.checked_sub(waited).unwrap_or(self.now);
                 self.set_wait(Wait::Silent { since, until: self.now + limit });
             }
-            Event::ToolProgress { .. }
-            | Event::ToolCallDelta { .. }
-            | Event::Continuing { .. }
-            // The view has both.
-            | Event::ThinkingChanged { .. }
-            | Event::PlanChanged { .. }
-            | Event::Unknown => (),
-            Event::TurnEnded { outcome, usage, undelivered, .. } => {
-                self.turn_ended(outcome, *usage, undelivered);
-            }
+            _ => (),
         }
     }
 

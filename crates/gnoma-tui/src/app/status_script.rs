@@ -34,25 +34,23 @@ impl State {
         (is_wanted && self.session_id().is_some()).then(|| script.next_at.unwrap_or(self.now))
     }
 
-    pub(super) fn status_line_written(&mut self, result: Result<String, String>) {
+    /// Shows the line that the script printed; an empty one leaves the usual status line.
+    pub(super) fn show_scripted_status(&mut self, text: &str) {
         self.window.script.is_running = false;
-        match result {
-            Ok(text) => {
-                let line = sgr::coloured_line(&text);
-                self.window.script.line = Some(line).filter(|line| line.width() > 0);
-            }
-            Err(why) => {
-                let script = &mut self.window.script;
-                (script.line, script.is_stale) = (None, true);
-                script.next_at = Some(self.now + RETRY_AFTER);
-                if !std::mem::replace(&mut script.is_told, true) {
-                    self.show_warning(&format!(
-                        "Your `status.command` failed ({why}), so the usual status line is shown; it is retried every \
-                         {}",
-                        gnoma_core::duration::format_duration(RETRY_AFTER)
-                    ));
-                }
-            }
+        let line = sgr::coloured_line(text);
+        self.window.script.line = Some(line).filter(|line| line.width() > 0);
+    }
+
+    /// Shows the usual status line until the script works again, and says once why.
+    pub(super) fn on_status_script_failed(&mut self, why: &str) {
+        let script = &mut self.window.script;
+        (script.is_running, script.line, script.is_stale) = (false, None, true);
+        script.next_at = Some(self.now + RETRY_AFTER);
+        if !std::mem::replace(&mut script.is_told, true) {
+            self.show_warning(&format!(
+                "Your `status.command` failed ({why}), so the usual status line is shown; it is retried every {}",
+                gnoma_core::duration::format_duration(RETRY_AFTER)
+            ));
         }
     }
 

@@ -66,29 +66,15 @@ impl State {
         let panel = self.render_panel(width, room);
         let asked = self.seen_question().map(|question| question.call.id.clone());
         self.transcript.asks_elsewhere(asked);
-        let left = room.saturating_sub(panel.lines.len());
-        let waiting = self.waiting_lines(left);
-        let mut above = self.plan_lines(width, left.saturating_sub(waiting.len()), &panel);
-        above.extend(waiting);
-        let used = above.len() + panel.lines.len();
-        let has_air = height >= MIN_ROWS_FOR_AIR && used + 1 < room;
-        if has_air {
-            above.insert(0, Line::default());
-        }
-        if has_air && panel.is_editor && used + 2 < room && !self.accessible {
-            above.push(separator_line(width));
-        }
-        // What is more than the editor is kept apart from the line at the bottom, too.
-        let has_air_below = has_air && !panel.is_editor && used + 2 < room;
-        let below = usize::from(has_air_below);
-        let rest = room.saturating_sub(above.len() + panel.lines.len() + below);
+        let (above, below) = self.lines_around_panel(&panel, size, room);
+        let rest = room.saturating_sub(above.len() + panel.lines.len() + below.len());
         let mut live = self.transcript.live_lines(width, rest);
         live.truncate(rest);
         live.drain(..live.len() - rows_that_stay(&live, width, rest));
         live.extend(above);
         let first = live.len();
         live.extend(panel.lines);
-        live.extend(vec![Line::default(); below]);
+        live.extend(below);
         let has_long_hint = !hint.is_empty();
         live.extend(hint);
         if height > 1 {
@@ -101,6 +87,26 @@ impl State {
             column: cell.column.min(width.saturating_sub(1)),
         });
         Frame { finished, live, cursor }
+    }
+
+    /// Returns the lines above the panel (the plan and what waits) and those below it, with empty lines between them
+    /// where `room` has rows to spare.
+    fn lines_around_panel(&self, panel: &Part, size: Size, room: usize) -> (Vec<Line>, Vec<Line>) {
+        let left = room.saturating_sub(panel.lines.len());
+        let waiting = self.waiting_lines(left);
+        let mut above = self.plan_lines(size.width, left.saturating_sub(waiting.len()), panel);
+        above.extend(waiting);
+        let used = above.len() + panel.lines.len();
+        let has_air = size.height >= MIN_ROWS_FOR_AIR && used + 1 < room;
+        if has_air {
+            above.insert(0, Line::default());
+        }
+        if has_air && panel.is_editor && used + 2 < room && !self.accessible {
+            above.push(separator_line(size.width));
+        }
+        // What is more than the editor is kept apart from the line at the bottom, too.
+        let has_air_below = has_air && !panel.is_editor && used + 2 < room;
+        (above, vec![Line::default(); usize::from(has_air_below)])
     }
 
     /// Returns the lines that will not change any more; a conversation begins below an empty line.
@@ -276,7 +282,7 @@ impl State {
                 self.shells.front().map(|shell| self.busy_shell(shell)).unwrap_or_default()
             }
         };
-        // Nobody needs to be told what they have chosen.
+        // A person who has chosen the model knows why it answers.
         let is_chosen = self.routes.pinned.is_some() || !self.facts.chooses;
         let why = self.routes.why.clone().filter(|_| !is_chosen).unwrap_or_default();
         let stop = if busy.is_empty() { "" } else { "Esc stops" };
@@ -299,7 +305,7 @@ impl State {
             (false, false) => "waiting for you",
             (false, true) => running.doing.as_str(),
         };
-        // Nobody is hurried.
+        // A question shows no time: the person should not be hurried.
         if !self.questions.open.is_empty() {
             return format!("? {doing}");
         }

@@ -78,8 +78,8 @@ impl State {
         self.hint_about(HintSubject::Compaction, "Compacting the conversation…");
     }
 
-    /// Keeps what was asked for until the turn is over: an answer is on the screen before that, and whoever
-    /// has read it continues.
+    /// Queues a request until the turn ends: the answer is on the screen before that, and a person who has read it
+    /// types the next command.
     fn put_off(&mut self, request: Request) {
         if self.session.is_switching {
             return self.not_run("Not run, because another session is opening", &[request]);
@@ -164,14 +164,7 @@ impl State {
     pub(super) fn on_reply(&mut self, purpose: Purpose, result: Result<Reply, RequestError>) {
         match (purpose, result) {
             (Purpose::LookUp(number), result) => self.found_out(number, result),
-            (Purpose::GrowModels, Ok(Reply::Choices(models))) => {
-                commands::models_listed(self, models);
-            }
-            (Purpose::GrowModels, Err(error)) => {
-                let known = self.session.view.models.clone();
-                commands::models_listed(self, known);
-                self.show_hint(describe_request_error(&error));
-            }
+            (Purpose::GrowModels, result) => self.on_models_reply(result),
             (Purpose::Switch { copy: Some(copy), .. }, Err(error))
                 if error.kind == RequestErrorKind::Held =>
             {
@@ -183,15 +176,12 @@ impl State {
             (Purpose::Past, result) => self.past_read(result),
             (Purpose::Earlier, Ok(Reply::Stored(sessions))) => self.offer_earlier(sessions),
             (Purpose::Earlier, _) => (),
-            (Purpose::RulePlace { call, scope }, result) => {
-                self.rule_place_known(&call, scope, result);
-            }
-            (Purpose::CheckRule { call, rule, scope }, result) => {
-                self.rule_checked(call, rule, scope, result);
-            }
-            (Purpose::KeepRule { call, rule, scope }, result) => {
-                self.rule_kept(call, rule, scope, result);
-            }
+            (
+                purpose @ (Purpose::RulePlace { .. }
+                | Purpose::CheckRule { .. }
+                | Purpose::KeepRule { .. }),
+                result,
+            ) => self.on_rule_reply(purpose, result),
             (Purpose::TryProvider(connection), result) => {
                 self.on_connection_tried(&connection, text_of(result));
             }
@@ -210,6 +200,31 @@ impl State {
                 self.on_request_failed(purpose, &error);
             }
             (_, Ok(_)) => (),
+        }
+    }
+
+    /// Lists the models that the host has found; those that were known before if it could not look for more.
+    fn on_models_reply(&mut self, result: Result<Reply, RequestError>) {
+        match result {
+            Ok(Reply::Choices(models)) => commands::models_listed(self, models),
+            Ok(_) => (),
+            Err(error) => {
+                let known = self.session.view.models.clone();
+                commands::models_listed(self, known);
+                self.show_hint(describe_request_error(&error));
+            }
+        }
+    }
+
+    /// Handles the reply to a request about the rule of a permission question.
+    fn on_rule_reply(&mut self, purpose: Purpose, result: Result<Reply, RequestError>) {
+        match purpose {
+            Purpose::RulePlace { call, scope } => self.rule_place_known(&call, scope, result),
+            Purpose::CheckRule { call, rule, scope } => {
+                self.rule_checked(call, rule, scope, result);
+            }
+            Purpose::KeepRule { call, rule, scope } => self.rule_kept(call, rule, scope, result),
+            _ => (),
         }
     }
 
@@ -363,7 +378,11 @@ impl State {
         self.send_request(Request::AddProvider(connection), purpose);
     }
 
-    fn on_connection_tried(&mut self, connection: &Connection, outcome: Result<String, String>) {
+    fn on_connection_tried(
+        &mut self,
+        connection: &Connection,
+        outcome: Result<String, RequestError>,
+    ) {
         if let Some(Layer::Setup(setup)) = &mut self.layer {
             setup.on_connection_tried(connection, outcome);
         }

@@ -29,6 +29,6 @@ fn run(state: &mut State, argument: &str) {
     }
     match argument.parse() {
         Ok(mode) => state.choose_mode(mode),
-        Err(why) => state.show_hint(why),
+        Err(why) => state.show_hint(why.to_string()),
     }
 }

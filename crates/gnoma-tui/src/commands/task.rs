@@ -2,7 +2,7 @@
 
 use gnoma_core::{
     info::Choice,
-    protocol::{Request, TaskRequest, TaskResumeChoice},
+    protocol::{Request, TaskRequest},
 };
 
 use super::slash::SlashCommandSpec;
@@ -29,49 +29,32 @@ fn run(state: &mut State, argument: &str) {
     let rest = rest.trim();
     let name = || rest.to_owned();
     match word {
-        "" | "list" => state.look_up(LookUpTarget::Tasks, Request::Task(TaskRequest::List), ""),
-        "show" => request_explanation(state, TaskRequest::Show { name: name() }),
-        "history" => request_explanation(state, TaskRequest::History { name: name() }),
-        "resume" => resume_task(state, rest),
-        "schedules" if rest.is_empty() => request_explanation(state, TaskRequest::Schedules),
-        "never" if rest.is_empty() => request_explanation(state, TaskRequest::DeclineOffer),
         "repair" if !rest.is_empty() => {
             let request = Request::Task(TaskRequest::Repair { name: name() });
-            state.look_up(LookUpTarget::TaskDraft, request, rest);
-        }
-        "edit" | "new" | "check" | "delete" | "import" | "schedule" | "suggestions" => {
-            state.show_hint(format!("`gnoma task {argument}` does that, in a shell"));
+            return state.look_up(LookUpTarget::TaskDraft, request, rest);
         }
         "save" if rest.is_empty() => {
-            state.show_hint("Type a name for the task, as in `/task save release`");
+            return state.show_hint("Type a name for the task, as in `/task save release`");
         }
         "save" => {
             let request = Request::Task(TaskRequest::Draft { name: name() });
-            state.look_up(LookUpTarget::TaskDraft, request, rest);
+            return state.look_up(LookUpTarget::TaskDraft, request, rest);
         }
-        _ => start_task(state, TaskRequest::Run { line: argument.to_owned() }),
+        _ => (),
     }
-}
-
-fn request_explanation(state: &mut State, request: TaskRequest) {
-    state.look_up(LookUpTarget::Explanation, Request::Task(request), "");
-}
-
-fn resume_task(state: &mut State, words: &str) {
-    let (name, choice) = words.rsplit_once(char::is_whitespace).unwrap_or(("", words));
-    let (name, choice) = match choice {
-        "again" => (name, Some(TaskResumeChoice::Again)),
-        "stronger" => (name, Some(TaskResumeChoice::Stronger)),
-        "skip" => (name, Some(TaskResumeChoice::Skip)),
-        _ => (words, None),
-    };
-    let name = name.trim();
-    if name.contains(char::is_whitespace) {
-        return state.show_hint(
+    match TaskRequest::parse(argument) {
+        Some(TaskRequest::List) => {
+            state.look_up(LookUpTarget::Tasks, Request::Task(TaskRequest::List), "");
+        }
+        Some(request @ (TaskRequest::Run { .. } | TaskRequest::Resume { .. })) => {
+            start_task(state, request);
+        }
+        Some(request) => state.look_up(LookUpTarget::Explanation, Request::Task(request), ""),
+        None if word == "resume" => state.show_hint(
             "Type `/task resume`, perhaps a task, and then perhaps `again`, `stronger` or `skip`",
-        );
+        ),
+        None => state.show_hint(format!("`gnoma task {argument}` does that, in a shell")),
     }
-    start_task(state, TaskRequest::Resume { run: name.to_owned(), choice });
 }
 
 fn start_task(state: &mut State, request: TaskRequest) {
@@ -90,6 +73,50 @@ pub(crate) fn run_listed_task(state: &mut State, usage: &str) {
         return state.write_input(&format!("/task {name} "));
     }
     start_task(state, TaskRequest::Run { line: name.to_owned() });
+}
+
+/// Asks for the words that can follow in the line, if it runs a task. Returns whether it does.
+pub(crate) fn complete_task(state: &mut State) -> bool {
+    let line = state.composer.first_line().to_owned();
+    let words = COMMAND.aliases.iter().chain([&COMMAND.name]).find_map(|name| {
+        line.strip_prefix('/')?.strip_prefix(name)?.strip_prefix(char::is_whitespace)
+    });
+    let Some(words) = words else { return false };
+    let (whole, _) = words.split_at(begun_word(words));
+    let request = TaskRequest::Complete { words: whole.trim().to_owned() };
+    state.look_up(LookUpTarget::TaskWords, Request::Task(request), &line);
+    true
+}
+
+/// The place in a line where the word begins that is being written.
+fn begun_word(line: &str) -> usize {
+    line.trim_end_matches(|c: char| !c.is_whitespace()).len()
+}
+
+/// Offers the words that can follow in `line`, or writes the only one.
+pub(super) fn offer_words(state: &mut State, words: Vec<Choice>, line: &str) {
+    // The person has written on.
+    if state.composer.first_line() != line {
+        return;
+    }
+    let (whole, begun) = line.split_at(begun_word(line));
+    let fits = words.into_iter().map(|word| word.name).filter(|name| name.starts_with(begun));
+    let quoted = |name: &str| {
+        if name.contains(char::is_whitespace) { format!("\"{name}\"") } else { name.to_owned() }
+    };
+    let row = |name: String| {
+        let text = format!("{whole}{} ", quoted(&name));
+        (Row::new(name, String::new()), LayerChoice::Write(text))
+    };
+    let mut rows: Vec<_> = fits.map(row).collect();
+    match (rows.len(), rows.pop()) {
+        (1, Some((_, LayerChoice::Write(text)))) => state.rewrite_input(&text),
+        (_, Some(last)) => {
+            rows.push(last);
+            state.pick_or_say("Task", "word", rows, "");
+        }
+        (_, None) => state.show_hint("No word is known that could stand here"),
+    }
 }
 
 /// Offers the tasks in a list.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use gnoma_core::{
     CallId, ToolCall, ToolResult, duration,
+    shell_line::skip_assignments,
     tool::{tool_label, unkept_trial_changes},
 };
 use serde::Deserialize;
@@ -401,7 +402,8 @@ fn main_argument(call: &ToolCall) -> String {
         words.extend(call.arguments.read::<Value>().ok().and_then(first_text));
     }
     let text = clean::sanitize_output(words.join(" ").trim());
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let shown = skip_assignments(&text).lines();
+    let mut lines = shown.map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     let more = if lines.next().is_some() { " …" } else { "" };
     format!("{}{more}", truncate_text(&clean::expand_tabs(first), MAX_ARGUMENT_CHARS))

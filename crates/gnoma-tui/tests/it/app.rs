@@ -126,6 +126,15 @@ fn reply(request: &Request, log: &Log) -> Result<Reply, RequestError> {
             let task = |name: &str| Choice { name: name.to_owned(), ..Choice::default() };
             Ok(Reply::Choices(vec![task("release VERSION [REMOTE]"), task("standup [DAYS]")]))
         }
+        Request::Task(TaskRequest::Complete { words }) => {
+            let known: &[&str] = match words.as_str() {
+                "" => &["release", "standup"],
+                "release" => &["patch", "minor", "a b"],
+                _ => &[],
+            };
+            let choice = |name: &&str| Choice { name: (*name).to_owned(), ..Choice::default() };
+            Ok(Reply::Choices(known.iter().map(choice).collect()))
+        }
         Request::Task(TaskRequest::Draft { .. }) => {
             text("--- /dev/null\n+++ b/t.md\n@@ -0,0 +1 @@\n+## One step\n")
         }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 use gnoma_front::code_review;
 
+use super::error::ArgumentError;
+
 /// Work in continuous integration.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum CiSub {
@@ -105,12 +107,12 @@ pub(crate) enum Template {
     Container,
 }
 
-/// The name of a variable that can stand in a template.
-fn parse_variable_name(name: &str) -> Result<String, String> {
+/// Parses the name of a variable that can stand in a template.
+fn parse_variable_name(name: &str) -> Result<String, ArgumentError> {
     let fits = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase());
     if begins && name.len() <= 100 && name.bytes().all(fits) {
         return Ok(name.to_owned());
     }
-    Err("write it in capital letters, digits and `_`, like MISTRAL_API_KEY".to_owned())
+    Err(ArgumentError::NotAVariable)
 }

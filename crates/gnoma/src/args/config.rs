@@ -1,5 +1,7 @@
 //! Arguments about the configuration and the providers in it.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 /// Views of the configuration, and changes of it.
@@ -88,4 +90,21 @@ pub(crate) struct NewProviderArgs {
     /// Add it without testing it.
     #[arg(long)]
     pub untested: bool,
+}
+
+/// The folder that is trusted or not.
+#[derive(Clone, Debug, Args)]
+#[group(skip)]
+pub(crate) struct TrustArgs {
+    /// The folder [default: the current project].
+    pub folder: Option<PathBuf>,
+    /// Trust it without a question.
+    #[arg(long, short, conflicts_with_all = ["revoke", "list"])]
+    pub yes: bool,
+    /// Revoke trust.
+    #[arg(long)]
+    pub revoke: bool,
+    /// List trusted folders.
+    #[arg(long, conflicts_with_all = ["folder", "revoke"])]
+    pub list: bool,
 }

@@ -1,14 +1,30 @@
-//! Commands without an argument that they need.
+//! Commands without an argument that they need, and tasks without the command that runs them.
 
 use std::ffi::OsString;
 
-use clap::{Arg, CommandFactory as _, builder::PossibleValue, error::ErrorKind};
+use clap::{
+    Arg, CommandFactory as _,
+    builder::PossibleValue,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
-use super::{Args, foreign::command_of, mistaken_commands::quote_words};
+use super::{
+    Args,
+    foreign::command_of,
+    mistaken_commands::{TASK, quote_words, task_advice},
+    prompt_hint,
+};
 
 /// Returns advice on what to write where a required argument is missing. The advice lists the choices if the
 /// argument is one of a few words.
 pub(crate) fn missing_argument_advice(error: &clap::Error, line: &[OsString]) -> Option<String> {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+        && command_of(error).as_deref() == Some(TASK)
+    {
+        let told = task_advice(std::slice::from_ref(word), |_| true)?;
+        let hint = prompt_hint(line).map_or_else(String::new, |hint| format!("\n{hint}"));
+        return Some(format!("there is no `gnoma task {word}`; {told}{hint}"));
+    }
     if error.kind() != ErrorKind::MissingRequiredArgument {
         return None;
     }
@@ -42,6 +58,7 @@ mod tests {
             ("gnoma import", "`gnoma import` needs one of: claude, codex, opencode"),
             ("gnoma ci init", "`gnoma ci init` needs one of: github, gitlab, container"),
             ("gnoma config set tui.vim=true", "write `gnoma config set tui.vim true`"),
+            ("gnoma task release --dry-run", "there is no `gnoma task release`; `gnoma task run"),
         ] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let error = Args::try_parse_from(&words).unwrap_err();

@@ -12,12 +12,15 @@ use gnoma_config::nearest_name;
 use gnoma_extend::commands::parse_invocation as named_command;
 use gnoma_llm::KNOWN;
 
-use super::{Args, TurnArgs, verbs};
+use super::{
+    Args, TurnArgs,
+    verbs::{self, EXEC},
+};
 
 /// Shorter words are near to too much.
 const MIN_GUESSED_CHARS: usize = 3;
 /// Runs the tasks of a project, in the conversation and as a command.
-const TASK: &str = "task";
+pub(crate) const TASK: &str = "task";
 /// Words that are near to a command's name and begin prompts of their own.
 const OWN_WORDS: [&str; 1] = ["talk"];
 
@@ -171,10 +174,13 @@ pub(crate) fn slash_advice(args: &TurnArgs, line: &[String], own: &[String]) -> 
     let text = args.words.join(" ");
     let (name, arguments) = named_command(&text)?;
     let is_known = own.iter().any(|known| known == name);
+    // `-p` makes a prompt of words, and this one would run a task if there were such a one.
+    let is_prompt =
+        is_marked_as_prompt(args, line) && (name != TASK || line.iter().any(|word| word == "--"));
     // Prompts of MCP servers are known once these run, and a folder of the system begins a sentence.
     let may_be =
         name.contains(':') || name.starts_with("mcp__") || Path::new("/").join(name).exists();
-    if is_known || is_marked_as_prompt(args, line) {
+    if is_known || is_prompt {
         return None;
     }
     if let Some(why) = conversation_command_advice(name, arguments) {
@@ -195,6 +201,35 @@ pub(crate) fn slash_advice(args: &TurnArgs, line: &[String], own: &[String]) -> 
     }
     let near = near.map_or_else(String::new, |near| format!("; did you mean `/{near}`?"));
     Some(format!("there is no command `/{name}`{near}\n{}", prompt_advice(&args.words)))
+}
+
+/// Returns advice if a prompt that begins with `task` was meant as a command: a task that exists follows, or a word
+/// that only `/task` understands.
+pub(crate) fn task_prompt_advice(
+    args: &TurnArgs,
+    line: &[String],
+    is_task: impl FnOnce(&str) -> bool,
+) -> Option<String> {
+    let is_prompt = is_marked_as_prompt(args, line) || line.iter().any(|word| word == EXEC);
+    let (first, rest) = args.words.split_first().filter(|_| !is_prompt)?;
+    let told = task_advice(rest, is_task).filter(|_| first == TASK)?;
+    Some(format!("{told}\n{}", prompt_advice(&args.words)))
+}
+
+/// Returns what the words behind `task` are as a command.
+pub(super) fn task_advice(words: &[String], is_task: impl FnOnce(&str) -> bool) -> Option<String> {
+    let (name, rest) = words.split_first()?;
+    match name.as_str() {
+        "save" if rest.len() <= 1 => Some(
+            "`/task save NAME` is for the conversation: start `gnoma` and type it there".to_owned(),
+        ),
+        "never" if rest.is_empty() => Some(
+            "`/task never` is for the conversation: start `gnoma` and type it there".to_owned(),
+        ),
+        name => {
+            is_task(name).then(|| format!("`gnoma task run {}` runs the task", quote_words(words)))
+        }
+    }
 }
 
 /// True if the words are a prompt whatever they are: marked as one, or behind `exec`.
@@ -236,6 +271,12 @@ pub(super) fn quote_words(words: &[String]) -> String {
 
 /// Returns advice if a command is one of the conversation's own, and what follows it reads as its arguments.
 fn conversation_command_advice(name: &str, arguments: &str) -> Option<String> {
+    if name.eq_ignore_ascii_case(TASK) {
+        let task = arguments.split_whitespace().next().unwrap_or("NAME");
+        return Some(format!(
+            "there is no task `{task}`: `gnoma task list` lists them, `gnoma task run NAME` runs one"
+        ));
+    }
     let taken = gnoma_tui::slash_command_arguments(&name.to_lowercase())?;
     let mut words = arguments.split_whitespace();
     let is_named = words.clone().next().is_some_and(|first| {
@@ -244,9 +285,6 @@ fn conversation_command_advice(name: &str, arguments: &str) -> Option<String> {
     let is_short = words.by_ref().take(MAX_SLASH_ARGUMENTS + 1).count() <= MAX_SLASH_ARGUMENTS;
     if !arguments.is_empty() && (taken.is_empty() || !is_short && !is_named) {
         return None;
-    }
-    if name.eq_ignore_ascii_case(TASK) {
-        return Some(format!("there is no command `/{name}`; `gnoma task run NAME` runs a task"));
     }
     let all = Args::command();
     let shell = all.find_subcommand(name.to_lowercase()).map(Command::get_name);
@@ -484,7 +522,8 @@ mod tests {
             ("gnoma|/model gpt-5", "start `gnoma`"),
             ("gnoma|/compact focus on x", "start `gnoma`"),
             ("gnoma|/permission plan", "start `gnoma`"),
-            ("gnoma|/task two v1", "`gnoma task run NAME`"),
+            ("gnoma|/task two v1", "there is no task `two`"),
+            ("gnoma|-p|/task two v1 and many more words", "there is no task `two`"),
             ("gnoma|exec|/reviw", "did you mean `/review`?"),
             ("gnoma|exec|/memory add x", "start `gnoma`"),
             ("gnoma|--permission|plan|exec|/help", "start `gnoma`"),
@@ -497,6 +536,7 @@ mod tests {
             "gnoma|/etc/passwd|what is this",
             "gnoma|/tmp|is|full",
             "gnoma|--|/fxi|42",
+            "gnoma|--|/task|two",
             "gnoma|-p|/fxi|42",
             "gnoma|exec|-p|/fxi|42",
             "gnoma|exec|--|/fxi|42",
@@ -513,6 +553,29 @@ mod tests {
             "gnoma|what|is|/fxi",
         ] {
             assert_eq!(unknown(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn words_behind_task_are_a_command_only_if_they_name_a_task() {
+        let advised = |line: &str| {
+            let line: Vec<String> = line.split('|').map(str::to_owned).collect();
+            let words: Vec<OsString> = line.iter().map(OsString::from).collect();
+            let args = Args::try_parse_from(rewrite_line(&words).unwrap_or(words)).unwrap();
+            task_prompt_advice(&args.turn, &line, |name| name == "release")
+        };
+        let told = advised("gnoma|task|release|v1|to it").unwrap();
+        assert!(told.starts_with("`gnoma task run release v1 'to it'` runs the task\n"), "{told}");
+        assert!(advised("gnoma|task|save|foo").unwrap().starts_with("`/task save NAME`"));
+        for line in [
+            "gnoma|task|force|lost|contact",
+            "gnoma|task|save|the|whales",
+            "gnoma|--|task|release|v1",
+            "gnoma|-p|task|release|v1",
+            "gnoma|exec|task|release|v1",
+            "gnoma|fix|release",
+        ] {
+            assert_eq!(advised(line), None, "{line}");
         }
     }
 

@@ -10,12 +10,9 @@ use super::{
     Args,
     mistaken_commands::{prompt_advice, quote_words, reserved_command_advice},
     split_line::{SEPARATOR, SplitLine, is_option},
-    verbs,
+    verbs::{self, EXEC, RUN},
 };
 
-/// Other programs' commands that answer one prompt.
-pub(super) const EXEC: &str = "exec";
-pub(super) const RUN: &str = "run";
 /// The text that `gnoma help exec` prints.
 const EXEC_HELP: &str = "\
 Answer one prompt and exit

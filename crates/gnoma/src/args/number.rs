@@ -1,86 +1,86 @@
 //! Whole numbers, times and addresses on the command line, refused in sentences.
 
-use std::{fmt::Display, net::SocketAddr, ops::RangeInclusive, time::Duration};
+use std::{net::SocketAddr, ops::RangeInclusive, time::Duration};
 
-/// Reads a whole number within `range`.
-///
-/// # Errors
-/// A sentence that says what is wrong with the text.
-pub(super) fn whole_number<T>(text: &str, range: RangeInclusive<T>) -> Result<T, String>
-where
-    T: Copy + Display + TryFrom<i128> + Into<i128>,
-{
-    let number: i128 = text.parse().map_err(|_| format!("`{text}` is not a whole number"))?;
-    let (least, most) = (*range.start(), *range.end());
-    let fits = (least.into()..=most.into()).contains(&number);
-    let number = T::try_from(number).ok().filter(|_| fits);
-    // Nobody means the largest number that a type can hold.
-    let is_bounded = most.into() <= i128::from(u16::MAX);
-    number.ok_or_else(|| match is_bounded {
-        true => format!("the number must be {least} to {most}"),
-        false if text.starts_with('-') || text == "0" => {
-            format!("the number must be {least} or more")
+use super::error::ArgumentError;
+
+/// Parses a whole number within `range`, all of which `T` can hold.
+fn whole_number<T: TryFrom<u64>>(
+    text: &str,
+    range: RangeInclusive<u64>,
+) -> Result<T, ArgumentError> {
+    let not_a_number = || ArgumentError::NotANumber(text.to_owned());
+    let number = text.parse::<i128>().ok().ok_or_else(not_a_number)?;
+    let number = u64::try_from(number).ok().filter(|number| range.contains(number));
+    let (least, most) = range.into_inner();
+    number.and_then(|number| T::try_from(number).ok()).ok_or({
+        // The largest number that a type can hold is no bound that people know.
+        if most <= u64::from(u16::MAX) {
+            ArgumentError::OutOfRange { least, most }
+        } else if text.starts_with('-') || text == "0" {
+            ArgumentError::TooSmall { least }
+        } else {
+            ArgumentError::TooLarge { most }
         }
-        false => format!("the number must be at most {most}"),
     })
 }
 
 /// Reads how many there may be at most; 0 stands for all.
-pub(super) fn parse_maximum(text: &str) -> Result<usize, String> {
-    let number: u64 = whole_number(text, 0..=u64::MAX)?;
-    usize::try_from(number).map_err(|error| error.to_string())
+pub(super) fn parse_maximum(text: &str) -> Result<usize, ArgumentError> {
+    whole_number(text, 0..=u64::MAX)
 }
 
 /// Reads a number of one or more.
-pub(super) fn parse_count(text: &str) -> Result<u32, String> {
-    whole_number(text, 1..=u32::MAX)
+pub(super) fn parse_count(text: &str) -> Result<u32, ArgumentError> {
+    whole_number(text, 1..=u32::MAX.into())
 }
 
 /// Reads a port of this machine; 0 stands for any that is free.
-pub(super) fn parse_port(text: &str) -> Result<u16, String> {
-    whole_number(text, 0..=u16::MAX)
+pub(super) fn parse_port(text: &str) -> Result<u16, ArgumentError> {
+    whole_number(text, 0..=u16::MAX.into())
 }
 
 /// Reads the number of an entry of a session.
-pub(super) fn parse_entry_number(text: &str) -> Result<i64, String> {
-    whole_number(text, 1..=i64::MAX)
+pub(super) fn parse_entry_number(text: &str) -> Result<i64, ArgumentError> {
+    whole_number(text, 1..=i64::MAX.unsigned_abs())
 }
 
 /// Reads a number to choose with.
-pub(super) fn parse_seed(text: &str) -> Result<u64, String> {
+pub(super) fn parse_seed(text: &str) -> Result<u64, ArgumentError> {
     whole_number(text, 0..=u64::MAX)
 }
 
 /// Reads a number of turns, or the id of a checkpoint.
-pub(super) fn turns_or_id(text: &str) -> Result<String, String> {
+pub(super) fn turns_or_id(text: &str) -> Result<String, ArgumentError> {
     match text.parse::<i128>() {
-        Ok(number) if number < 1 => Err("the number of turns must be 1 or more".to_owned()),
+        Ok(number) if number < 1 => Err(ArgumentError::NoTurns),
         Ok(_) | Err(_) => Ok(text.to_owned()),
     }
 }
 
-/// An address with its port. A port alone would leave open who may connect.
-pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        let port = text.trim_start_matches(':').parse().unwrap_or(4666_u16);
-        format!("`{text}` is not an address with a port; write it like 127.0.0.1:{port}")
+/// Parses an address with its port. A port alone would leave open which machines may connect.
+pub(super) fn socket_address(text: &str) -> Result<SocketAddr, ArgumentError> {
+    text.parse().map_err(|_| ArgumentError::NotAnAddress {
+        value: text.to_owned(),
+        port: text.trim_start_matches(':').parse().unwrap_or(4666),
     })
 }
 
-/// A span of time as people write it: `90s`, `30m`, `2h`, `1d`.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a duration; write it like 90s, 30m, 2h or 1d");
+/// Parses a span of time as people write it: `90s`, `30m`, `2h`, `1d`.
+pub(super) fn duration(text: &str) -> Result<Duration, ArgumentError> {
+    let (value, expected, example) = (text.to_owned(), "a duration", "90s, 30m, 2h or 1d");
+    let wrong = ArgumentError::Malformed { value, expected, example };
     let (number, unit) =
         text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let Ok(number) = number.parse::<u64>() else { return Err(wrong) };
     let seconds = match unit {
         "s" => 1,
         "m" => 60,
         "h" => 60 * 60,
         "d" => 24 * 60 * 60,
-        _ => return Err(wrong()),
+        _ => return Err(wrong),
     };
-    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or(wrong)
 }
 
 #[cfg(test)]

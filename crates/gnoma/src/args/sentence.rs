@@ -13,9 +13,8 @@ use gnoma_llm::KNOWN;
 use super::{
     Args,
     mistaken_commands::prompt_advice,
-    mistyped_commands::{EXEC, RUN},
     split_line::{SEPARATOR, SplitLine, is_option, values_after},
-    verbs,
+    verbs::{self, EXEC, RUN},
 };
 
 /// The commands that show what a group has, in the order in which they are looked for.
@@ -185,7 +184,7 @@ fn is_nearly_a_command(word: &str, root: &Command) -> bool {
     root.get_subcommands().any(|command| is_slip_of(word, command.get_name()))
 }
 
-/// A path or a number: nobody begins a sentence like that.
+/// True for a path or a number: no sentence begins with one.
 fn is_argument(word: &str) -> bool {
     Path::new(word).is_absolute()
         || word.starts_with(['.', '~'])
@@ -223,7 +222,7 @@ mod tests {
         }
     }
 
-    /// What the words of a line are a prompt of; `None` for a command and for what clap refuses.
+    /// Returns the prompt that a line is; `None` for a command and for what clap refuses.
     fn prompt_of(line: &str) -> Option<String> {
         let line = words(line);
         let line = rewrite_line(&line).unwrap_or(line);

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use super::error::ArgumentError;
+
 /// What can be done with tasks.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum TaskSub {
@@ -18,7 +20,8 @@ pub(crate) enum TaskSub {
     },
     /// Run a task: its steps in order, in a session, up to the first one that fails.
     ///
-    /// Arguments follow the name in order, or as name=value. Exits as a prompt does: 0 if all steps are done, 4 if
+    /// Arguments follow the name in order, or as name=value. --permission, --model and --output-format are options of
+    /// prompts, which `gnoma --help` lists. Exits as a prompt does: 0 if all steps are done, 4 if
     /// a step needed approval and nobody was there to ask, and 1 if a step failed for another reason.
     Run(TaskRunArgs),
     /// Continue the last run of a task, behind its last whole step.
@@ -28,7 +31,7 @@ pub(crate) enum TaskSub {
     /// Run a task by itself at set times: in `gnoma serve`, each run in a session of its own.
     ///
     /// A time that passes while the machine sleeps or no server runs is made up for once. No run begins twice. Runs have
-    /// the permission mode plan unless --permission sets another one. What needs approval waits as a question: `gnoma ps`
+    /// the permission mode plan unless --permission (see `gnoma --help`) sets another one. What needs approval waits as a question: `gnoma ps`
     /// shows that a session asks, and `gnoma attach` answers.
     Schedule(TaskScheduleArgs),
     /// List, pause, resume or delete the schedules of all projects.
@@ -116,19 +119,34 @@ pub(crate) enum TaskSub {
         #[arg(long, short)]
         yes: bool,
     },
-    /// Print what can follow in a command line about tasks, for the completions of shells.
-    #[command(hide = true)]
-    #[group(skip)]
-    Complete {
-        /// The command behind `task`, and the words behind it.
-        words: Vec<String>,
-    },
     /// List the last runs of a task, or of all.
     #[group(skip)]
     History {
         /// The task.
         name: Option<String>,
     },
+}
+
+impl TaskSub {
+    /// Returns the name of a command that takes no options of prompts, because it runs nothing and prints text.
+    pub(crate) fn report_name(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::List => "task list",
+            Self::Show { .. } => "task show",
+            Self::History { .. } => "task history",
+            Self::Check { .. } => "task check",
+            Self::Edit { .. } => "task edit",
+            Self::New { .. } => "task new",
+            Self::Import { .. } => "task import",
+            Self::Repair { .. } => "task repair",
+            Self::Delete { .. } => "task delete",
+            Self::Run(_)
+            | Self::Resume(_)
+            | Self::Schedule(_)
+            | Self::Schedules { .. }
+            | Self::Suggestions { .. } => return None,
+        })
+    }
 }
 
 /// The program whose commands are imported as tasks.
@@ -158,7 +176,7 @@ pub(crate) enum ScheduleAction {
 #[group(skip)]
 pub(crate) struct TaskScheduleArgs {
     /// The task and its arguments.
-    #[arg(value_name = "NAME|ARGUMENT", required = true)]
+    #[arg(value_name = "NAME|ARGUMENT", required = true, allow_negative_numbers = true)]
     pub words: Vec<String>,
 
     /// Run it again and again: "weekdays 9:00", "mon, fri 18:30", "day 7:00", 30m, 2h.
@@ -184,11 +202,11 @@ pub(crate) struct TaskScheduleArgs {
 }
 
 /// Parses dollars as millionths of a dollar.
-fn parse_budget(text: &str) -> Result<u64, String> {
-    const MAX_USD: f64 = 100_000.0;
+fn parse_budget(text: &str) -> Result<u64, ArgumentError> {
+    const MAX_USD: u32 = 100_000;
     let dollars = text.trim().trim_start_matches('$').parse::<f64>();
-    let wrong = || format!("write dollars above 0 and up to {MAX_USD}, such as 0.50");
-    let dollars = dollars.ok().filter(|usd| *usd > 0.0 && *usd <= MAX_USD).ok_or_else(wrong)?;
+    let dollars = dollars.ok().filter(|usd| *usd > 0.0 && *usd <= f64::from(MAX_USD));
+    let dollars = dollars.ok_or(ArgumentError::NotABudget { most_usd: MAX_USD })?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -219,11 +237,11 @@ pub(crate) struct TaskResumeArgs {
 }
 
 /// What a task is run with.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct TaskRunArgs {
     /// The task and its arguments; with --resume a run or the name of a task.
-    #[arg(value_name = "NAME|ARGUMENT")]
+    #[arg(value_name = "NAME|ARGUMENT", allow_negative_numbers = true)]
     pub words: Vec<String>,
 
     /// Show the steps and what the guard says of each command. Runs nothing and calls no model.

@@ -1,13 +1,16 @@
 //! The name at which a tunnel leads to the page.
 
-/// The name of a tunnel: a host name without scheme and path, or nothing.
-pub(super) fn tunnel_name(text: &str) -> Result<String, String> {
+use super::error::ArgumentError;
+
+/// Parses the name of a tunnel: a host name without scheme and path, or nothing.
+pub(super) fn tunnel_name(text: &str) -> Result<String, ArgumentError> {
     let name = text.trim_start_matches("https://").trim_end_matches('/');
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':');
     if name.len() <= 253 && name.bytes().all(fits) {
         return Ok(name.to_ascii_lowercase());
     }
-    Err(format!("`{text}` is not a host name; write it like desk.tail1234.ts.net"))
+    let (value, example) = (text.to_owned(), "desk.tail1234.ts.net");
+    Err(ArgumentError::Malformed { value, expected: "a host name", example })
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use gnoma_core::ModelRef;
-use gnoma_host::usage::{Dimension, UsageStart};
+use gnoma_host::usage::{Dimension, DimensionError, UsageStart};
+
+use super::error::ArgumentError;
 
 /// The usage to show, and how.
 #[derive(Clone, Debug, Args)]
@@ -16,13 +18,7 @@ pub(crate) struct UsageArgs {
     pub what: Option<UsageSub>,
 
     /// Show usage from this time on: 24h, 7d (today and the 6 days before), 4w, a date such as 2026-11-30, or all.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "30d",
-        allow_hyphen_values = true,
-        value_parser = parse_since
-    )]
+    #[arg(long, value_name = "TIME", default_value = "30d", allow_hyphen_values = true)]
     pub since: UsageStart,
 
     /// Sum up by day, week, month, project, branch, session, elf, model, provider or task; several nest. `tool` alone
@@ -70,7 +66,7 @@ pub(crate) enum UsageSub {
     #[group(skip)]
     Forget {
         /// Only of calls before this time, such as 90d or 2026-01-01 [default: all].
-        #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_since)]
+        #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
         older_than: Option<UsageStart>,
         /// Do not ask.
         #[arg(short, long)]
@@ -81,22 +77,13 @@ pub(crate) enum UsageSub {
     },
 }
 
-fn parse_since(text: &str) -> Result<UsageStart, String> {
-    text.parse().map_err(|error: gnoma_host::usage::UsageStartError| error.to_string())
+fn parse_dimension(text: &str) -> Result<UsageBy, DimensionError> {
+    if text == "tool" { Ok(UsageBy::Tool) } else { text.parse().map(UsageBy::Calls) }
 }
 
-fn parse_dimension(text: &str) -> Result<UsageBy, String> {
-    if text == "tool" {
-        return Ok(UsageBy::Tool);
-    }
-    let parsed = text.parse().map(UsageBy::Calls);
-    parsed.map_err(|error: gnoma_host::usage::DimensionError| error.to_string())
-}
-
-fn parse_model(text: &str) -> Result<ModelRef, String> {
+fn parse_model(text: &str) -> Result<ModelRef, ArgumentError> {
     let named =
         text.split_once('/').filter(|(provider, model)| !provider.is_empty() && !model.is_empty());
-    let (provider, model) =
-        named.ok_or("name it as PROVIDER/MODEL, such as mistral/devstral-small")?;
+    let (provider, model) = named.ok_or(ArgumentError::NotAModel)?;
     Ok(ModelRef { provider: provider.to_owned(), model: model.to_owned() })
 }

@@ -2,6 +2,9 @@
 
 use clap::Command;
 
+/// Other programs' commands that answer one prompt.
+pub(super) const EXEC: &str = "exec";
+pub(super) const RUN: &str = "run";
 /// Verbs that mean the same, each list in the order in which one is suggested for another.
 const SYNONYMS: [&[&str]; 21] = [
     &["list", "ls", "lst", "all", "show", "stats"],

@@ -5,7 +5,7 @@ use std::{fs::File, io::Read as _};
 
 use anyhow::{Context as _, Result};
 use gnoma_config::{env, nearest_name};
-use gnoma_core::Secret;
+use gnoma_core::{Secret, quantity::describe_count};
 use gnoma_host::{
     HostError, Project,
     providers::{self, KeySource, NewProvider},
@@ -55,7 +55,7 @@ pub(crate) async fn run(
         let named = models.get(..MAX_NAMED).unwrap_or(&models).join(", ");
         let more = if models.len() > MAX_NAMED { ", …" } else { "" };
         known_model(&new, &models)?;
-        let count = super::providers::describe_model_count(models.len());
+        let count = describe_count(models.len(), "model");
         let colon = if models.is_empty() { "" } else { ": " };
         said = format!("`{}` answers and has {count}{colon}{named}{more}\n", new.name);
     }
@@ -87,27 +87,14 @@ fn unreachable_remedy(new: &NewProvider, known: Option<String>) -> String {
     format!("{start}{known}{gap}--untested adds it anyway.")
 }
 
-/// The provider, with what is not said asked for.
+/// Returns the provider that the arguments name. At a terminal, asks for what they leave out.
 fn provider_from_args(
     args: &NewProviderArgs,
     model: Option<&str>,
     project: &Project,
     terminal: Option<&File>,
 ) -> Result<NewProvider> {
-    let name = match (&args.name, terminal) {
-        (Some(name), _) => name.clone(),
-        (None, Some(terminal)) => ask_value(
-            terminal,
-            &format!("Provider ({}, or a name of your choice): ", known_provider_names()),
-        )?,
-        (None, None) => {
-            let text = format!(
-                "no provider given; name one, as in `gnoma providers add mistral`. Known providers: {}",
-                known_provider_names()
-            );
-            return Err(HostError::usage(text).into());
-        }
-    };
+    let name = choose_name(args, terminal)?;
     let provider = &project.routing.provider;
     // One that is configured can be repaired, whatever it is called.
     if !provider.endpoints.contains_key(&name) {
@@ -117,33 +104,46 @@ fn provider_from_args(
     let has_address = args.address.is_some()
         || provider.endpoints.contains_key(&name)
         || known.is_some_and(|known| !known.base_url.is_empty());
+    let address =
+        if has_address { args.address.clone() } else { Some(ask_address(&name, terminal)?) };
     // What cannot be read as an address is refused before it is tested, with what to do.
-    let read = |written: String| read_address(&written).unwrap_or(written);
-    let address = match (has_address, terminal) {
-        (true, _) => args.address.clone().map(read),
-        (false, Some(terminal)) => {
-            let question = format!("Address of `{name}`, such as {}: ", example_url(&name));
-            Some(read(ask_value(terminal, &question)?))
-        }
-        (false, None) => {
-            let known = KNOWN.iter().map(|known| known.name);
-            let near = nearest_name(&name, known).filter(|_| name != AZURE);
-            let text = match near {
-                Some(near) => format!(
-                    "there is no provider `{name}`; did you mean `{near}`? For a server of your own: --address {}",
-                    example_url(&name)
-                ),
-                None => format!("`{name}` needs an address: --address {}", example_url(&name)),
-            };
-            return Err(HostError::usage(text).into());
-        }
-    };
+    let address = address.map(|written| read_address(&written).unwrap_or(written));
     let key = choose_key_source(args, &name, known, project, terminal)?;
     let is_default = args.default || provider.default.as_ref().is_none_or(|it| *it == name);
     // `--model provider/model`, as other commands take it, means the same.
     let own = |model: &str| model.strip_prefix(&format!("{name}/")).unwrap_or(model).to_owned();
     let (model, protocol) = (model.map(own), args.protocol.clone());
     Ok(NewProvider { name, address, protocol, key, model, is_default })
+}
+
+fn choose_name(args: &NewProviderArgs, terminal: Option<&File>) -> Result<String> {
+    let known = known_provider_names();
+    match (&args.name, terminal) {
+        (Some(name), _) => Ok(name.clone()),
+        (None, Some(terminal)) => {
+            ask_value(terminal, &format!("Provider ({known}, or a name of your choice): "))
+        }
+        (None, None) => Err(HostError::usage(format!(
+            "no provider given; name one, as in `gnoma providers add mistral`. Known providers: {known}"
+        ))
+        .into()),
+    }
+}
+
+/// Asks for the address of a provider that gnoma does not know.
+fn ask_address(name: &str, terminal: Option<&File>) -> Result<String> {
+    let example = example_url(name);
+    if let Some(terminal) = terminal {
+        return ask_value(terminal, &format!("Address of `{name}`, such as {example}: "));
+    }
+    let known = KNOWN.iter().map(|known| known.name);
+    let text = match nearest_name(name, known).filter(|_| name != AZURE) {
+        Some(near) => format!(
+            "there is no provider `{name}`; did you mean `{near}`? For a server of your own: --address {example}"
+        ),
+        None => format!("`{name}` needs an address: --address {example}"),
+    };
+    Err(HostError::usage(text).into())
 }
 
 fn known_provider_names() -> String {

@@ -9,14 +9,18 @@ use gnoma_core::{
     session::PermissionMode,
     store::SessionFacts,
 };
+use gnoma_extend::commands::{parse_invocation, split_words};
 use gnoma_host::{
     HostError, Notices, ProcessResources, Project, clock, extensions, live::Host,
-    session_opening::Projects, sessions,
+    session_opening::Projects, sessions, tasks::Tasks,
 };
 
 use crate::{
     answer_schema,
-    args::{OutputFormat, TurnArgs, mistaken_prompt_advice, slash_advice},
+    args::{
+        OutputFormat, TASK, TaskRunArgs, TurnArgs, mistaken_prompt_advice, slash_advice,
+        task_prompt_advice,
+    },
     environment::ProcessEnvironment,
     front::{Asker, AttachedSession, Front, json},
     launch_request::LaunchRequest,
@@ -29,20 +33,22 @@ use crate::{
 const MAX_NAMED_SESSIONS: usize = 5;
 
 pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+    if let Some(words) = task_of_prompt(args, around) {
+        let how = TaskRunArgs { words, ..TaskRunArgs::default() };
+        return super::task_run::run(&how, args, around).await;
+    }
     let answered = run_prompt(args, around).await;
     if let Err(error) = &answered
         && args.output_format != OutputFormat::Text
     {
-        // Whoever reads JSON gets an object at the end, also of a turn that could not begin.
+        // Programs that read JSON get an object at the end, also of a turn that could not begin.
         super::common::print_raw_data(&json::failure_result(error))?;
     }
     answered
 }
 
 async fn run_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
-    if let Some(advice) = mistaken_prompt_advice(args, &around.line, &around.cwd) {
-        return Err(HostError::usage(advice).into());
-    }
+    refuse_mistaken_prompt(args, around)?;
     let LaunchRequest { mut spec, mut words, mut chooses } = LaunchRequest::from_args(args, around);
     refuse_lone_fork(args, &spec.start)?;
     let form = args.json_schema.as_deref().map(|given| answer_schema::read_schema(given, around));
@@ -85,6 +91,32 @@ async fn run_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit
     let exit = front.run_turn(session, content, asker).await;
     host.shut_down().await;
     exit
+}
+
+/// Refuses words that were meant as a command of gnoma.
+fn refuse_mistaken_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Result<(), HostError> {
+    let is_about_task = args.words.first().is_some_and(|word| word == TASK);
+    let about_task = || task_prompt_advice(args, &around.line, |name| has_task(name, args, around));
+    let advice = mistaken_prompt_advice(args, &around.line, &around.cwd)
+        .or_else(|| is_about_task.then(about_task).flatten());
+    advice.map_or(Ok(()), |advice| Err(HostError::usage(advice)))
+}
+
+/// Returns the name and the arguments of the task that a prompt `/task NAME ARGUMENTS` runs, if there is such a task.
+fn task_of_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Option<Vec<String>> {
+    let (first, rest) = args.words.split_first()?;
+    let (_, arguments) = parse_invocation(first).filter(|(name, _)| *name == TASK)?;
+    let is_literal = around.line.iter().any(|word| word == "--") || args.resume == Some(None);
+    let words = [split_words(arguments), rest.to_vec()].concat();
+    let is_task = !is_literal && has_task(words.first()?, args, around);
+    is_task.then_some(words)
+}
+
+/// Reports whether a project has a task of that name, also one that cannot be used.
+fn has_task(name: &str, args: &TurnArgs, around: &ProcessEnvironment) -> bool {
+    let spec = LaunchRequest::from_args(args, around).spec;
+    Project::open(spec, Notices::without_sink(), ProcessResources::default())
+        .is_ok_and(|project| Tasks::find(&project).has_name(name))
 }
 
 /// Checks whether the text behind `--resume` is the title of a saved session, which is then the one to continue. If
@@ -180,7 +212,7 @@ fn refuse_slash_command(
     }
 }
 
-/// Tells of options that change nothing about one prompt.
+/// Prints a note about each option that changes nothing about one prompt.
 fn note_idle_options(args: &TurnArgs, project: &Project) {
     if args.full_screen {
         report::print_line("note: --full-screen has no effect: it is for `gnoma` without a prompt");

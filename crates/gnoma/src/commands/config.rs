@@ -42,7 +42,8 @@ pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &ProcessEnvironment
         ConfigSub::Get { key } => print_value(key, &load_settings(args, around)?.1),
         ConfigSub::Set { key, value } => set_value(key, value, args, around),
         ConfigSub::Explain { key } => {
-            let described = describe_key(key).map_err(HostError::usage)?;
+            let described =
+                describe_key(key).map_err(|error| HostError::usage(error.to_string()))?;
             let (spec, loaded) = load_settings(args, around)?;
             print_safe_text(&explain::explain_key(
                 key,
@@ -83,7 +84,8 @@ fn describe_files(args: &TurnArgs, around: &ProcessEnvironment) -> Result<String
 }
 
 fn print_value(key: &str, loaded: &LoadedConfig) -> Result<Exit> {
-    if let KeyDescription::Section(_) = describe_key(key).map_err(HostError::usage)? {
+    let described = describe_key(key).map_err(|error| HostError::usage(error.to_string()))?;
+    if let KeyDescription::Section(_) = described {
         let inside =
             |name: &str| name.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', '[']));
         let set = loaded.values.iter().filter(|value| inside(&value.key));
@@ -124,7 +126,7 @@ fn set_value(key: &str, value: &str, args: &TurnArgs, around: &ProcessEnvironmen
         Err(error) if is_own_file_sound(around) => return Err(error.into()),
         // The person's own file cannot be used, and this change may repair it.
         Err(_) => setting::set_in_file(&around.environment.config_dir(), key, value)
-            .map_err(HostError::usage)?,
+            .map_err(HostError::from)?,
     };
     let loaded = match load_settings(args, around) {
         Ok((_, loaded)) => Some(loaded),

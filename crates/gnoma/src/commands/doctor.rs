@@ -4,10 +4,18 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::Result;
-use gnoma_config::settings::{NotifySettings, Otel, Roles, Sandbox, arm_named};
-use gnoma_core::protocol::{Environment, SessionSpec};
+use gnoma_config::{
+    LoadedConfig,
+    settings::{Otel, Roles, Sandbox, arm_named},
+};
+use gnoma_core::{
+    protocol::{Environment, SessionSpec},
+    quantity::describe_count,
+};
 use gnoma_host::{
-    Folders as _, ProcessResources, Project, crate_options, guard_setup,
+    Folders as _, HostError, ProcessResources, Project, crate_options,
+    found_extensions::find_extensions,
+    guard_setup,
     project_history::refuse_in_incognito,
     project_settings::ProjectSettings,
     providers::{self, Answer, ProviderState},
@@ -28,11 +36,11 @@ use crate::{
     report::{self, Exit},
 };
 
-/// Programs that tools use when they are there, and what for.
+/// Programs that tools use if they are installed, each with its purpose.
 const PROGRAMS: [(&str, &str); 2] =
     [("bash", "runs commands; `sh` is used instead"), ("git", "most projects use it")];
 
-/// Models that are named of a provider.
+/// Most models of a provider that are named.
 const MAX_NAMED: usize = 3;
 
 /// Prints the report; with `bundle`, writes it into an archive instead.
@@ -41,66 +49,31 @@ pub(crate) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let (spec, loaded, broken) = match load_settings(args, around) {
-        Ok((spec, loaded)) => (spec, loaded, None),
-        Err(error) => {
-            let (spec, loaded) =
-                crate_options::load_without_files(launch_request::spec_from_args(args, around))?;
-            (spec, loaded, Some(error))
-        }
-    };
-    let foreign = gnoma_host::crate_options::ignored_controls(&spec);
-    let lowered = ProjectSettings::from(loaded);
-    let project = Project::with_settings(
-        spec.clone(),
-        lowered.clone(),
-        report::stderr_notices(),
-        ProcessResources::default(),
-    )?;
+    let (spec, loaded, broken) = load_usable_settings(args, around)?;
+    let foreign = crate_options::ignored_controls(&spec);
+    let settings = ProjectSettings::from(loaded);
+    let otel = settings.otel.clone();
+    let (notices, shared) = (report::stderr_notices(), ProcessResources::default());
+    let project = Project::with_settings(spec, settings, notices, shared)?;
     if bundle.is_some() {
         refuse_in_incognito(&project, "doctor --bundle")?;
     }
     let unused = unused_settings::find(&project);
-    let ProjectSettings { guard, keeping, otel, .. } = lowered;
-    let trials =
-        gnoma_host::guard_setup::build_trials(&guard, &project.places, &spec, Vec::new(), None);
-    let SessionSpec { folder, environment, .. } = spec;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
-    if let Some(error) = &broken {
-        text.push_str("\nconfiguration\n");
-        push_check_line(&mut text, false, "not used", &error.to_string().replace('\n', "\n    "));
-        text.push_str("    Everything below is checked as if there were no configuration file\n");
-    }
-    let unread_rule = guard_setup::parse_permissions(&guard).err();
-    if let Some(error) = &unread_rule {
-        text.push_str("\nconfiguration\n");
-        push_check_line(
-            &mut text,
-            false,
-            "permissions",
-            &format!("{error}; correct or remove the rule"),
-        );
-    }
+    describe_configuration(&project, broken.as_ref(), &mut text);
     describe_models(&project, broken.is_some(), &mut text).await;
-    let sound = describe_sandbox(guard.sandbox.mode, &mut text);
-    if let Some(trials) = trials {
-        let why = trials
-            .unavailable_reason()
-            .map(|why| format!("not available here, so such commands need approval: {why}"));
-        let note = "commands that may change files run in a separate layer first, and their changes are kept or discarded";
-        push_check_line(&mut text, why.is_none(), "trials", why.as_deref().unwrap_or(note));
-    }
+    let sound = describe_sandbox(project.guard.sandbox.mode, &mut text);
+    describe_trials(&project, &mut text);
     describe_extensions(&project, &mut text);
     describe_idle_settings(&foreign, &unused, &mut text);
-    describe_privacy(keeping.privacy.incognito, &mut text);
-    describe_telemetry(&otel, &environment, keeping.privacy.incognito, &mut text);
+    describe_privacy(project.is_incognito(), &mut text);
+    describe_telemetry(&otel, &project, &mut text);
     describe_hosts(&reachable_hosts::list_hosts(&project, &otel), &mut text);
-    describe_notifications(&project.personal.notify, keeping.privacy.incognito, &mut text);
-    let readable =
-        sessions::list_sessions(&project).await.map(|_| ()).map_err(|error| error.to_string());
-    describe_saved_files(&project, &readable, &mut text);
-    describe_folders(&environment, &folder, &mut text);
-    describe_programs(&environment, &mut text);
+    describe_notifications(&project, &mut text);
+    let unreadable = sessions::list_sessions(&project).await.err();
+    describe_saved_files(&project, unreadable.as_ref(), &mut text);
+    describe_folders(project.environment(), &project.spec.folder, &mut text);
+    describe_programs(project.environment(), &mut text);
     describe_agents(&project, &mut text);
     let printed = match bundle {
         Some(file) => return bundle::write_bundle(&project, &text, file, around),
@@ -111,6 +84,35 @@ pub(crate) async fn run(
         None if sound && !has_fault(&text) => printed,
         None => Exit::Failed,
     })
+}
+
+/// Loads the settings. If the files cannot be used, returns the settings without them, and the error.
+fn load_usable_settings(
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<(SessionSpec, LoadedConfig, Option<HostError>), HostError> {
+    match load_settings(args, around) {
+        Ok((spec, loaded)) => Ok((spec, loaded, None)),
+        Err(error) => {
+            let spec = launch_request::spec_from_args(args, around);
+            let (spec, loaded) = crate_options::load_without_files(spec)?;
+            Ok((spec, loaded, Some(error)))
+        }
+    }
+}
+
+/// Says what is wrong with the configuration files and with the rules in them.
+fn describe_configuration(project: &Project, broken: Option<&HostError>, text: &mut String) {
+    if let Some(error) = broken {
+        text.push_str("\nconfiguration\n");
+        push_check_line(text, false, "not used", &error.to_string().replace('\n', "\n    "));
+        text.push_str("    Everything below is checked as if there were no configuration file\n");
+    }
+    if let Err(error) = guard_setup::parse_permissions(&project.guard) {
+        text.push_str("\nconfiguration\n");
+        let note = format!("{error}; correct or remove the rule");
+        push_check_line(text, false, "permissions", &note);
+    }
 }
 
 /// Begins what holds, what does not, and what the settings turn off.
@@ -228,7 +230,7 @@ fn describe_provider(
 ) -> (bool, String) {
     let named = models.get(..MAX_NAMED).unwrap_or(models).join(", ");
     let more = if models.len() > MAX_NAMED { ", …" } else { "" };
-    let count = super::providers::describe_model_count(models.len());
+    let count = describe_count(models.len(), "model");
     let note = format!("answers at {url}, {count}: {named}{more}");
     let Some((wanted, setting)) = wanted else { return (true, note) };
     match providers::has_model(name, models, wanted) {
@@ -240,7 +242,7 @@ fn describe_provider(
     }
 }
 
-/// Says which walls there are; whether they are as strong as the settings want them.
+/// Says what the sandbox can do here, and returns whether it is as strong as the settings want it.
 fn describe_sandbox(mode: Sandbox, text: &mut String) -> bool {
     if mode == Sandbox::Off {
         text.push_str("\nsandbox: turned off by `sandbox.mode`\n");
@@ -286,11 +288,25 @@ fn unasked_command_limits(strength: Strength) -> (bool, &'static str) {
     }
 }
 
-/// Says what people added.
+/// Says whether commands that may change files run in a layer first, unless there is no sandbox.
+fn describe_trials(project: &Project, text: &mut String) {
+    let Project { guard, places, spec, .. } = project;
+    let Some(trials) = guard_setup::build_trials(guard, places, spec, Vec::new(), None) else {
+        return;
+    };
+    let why = trials
+        .unavailable_reason()
+        .map(|why| format!("not available here, so such commands need approval: {why}"));
+    let note = "commands that may change files run in a separate layer first, and their changes are kept or discarded";
+    push_check_line(text, why.is_none(), "trials", why.as_deref().unwrap_or(note));
+}
+
+/// Says how many extensions there are, and which of them do not work.
 fn describe_extensions(project: &Project, text: &mut String) {
-    let (found, faults, unsupported) = extend::summarize_extensions(project);
-    let _infallible = writeln!(text, "\nextensions\n{HOLDS}{found}");
-    for (mark, lines) in [(FAULT, faults), (TURNED_OFF, unsupported)] {
+    let found = find_extensions(project);
+    let summary = extend::summarize_extensions(&found);
+    let _infallible = writeln!(text, "\nextensions\n{HOLDS}{summary}");
+    for (mark, lines) in [(FAULT, &found.faults), (TURNED_OFF, &found.unsupported)] {
         for said in lines {
             let _infallible = writeln!(text, "{mark}{said}");
         }
@@ -316,18 +332,13 @@ fn describe_privacy(is_incognito: bool, text: &mut String) {
 }
 
 /// Names the hosts that telemetry goes to, if it is turned on.
-fn describe_telemetry(
-    otel: &Otel,
-    environment: &Environment,
-    is_incognito: bool,
-    text: &mut String,
-) {
+fn describe_telemetry(otel: &Otel, project: &Project, text: &mut String) {
     if !otel.enabled {
         return;
     }
     text.push_str("\ntelemetry\n");
-    let (holds, note) = match telemetry::export_hosts(otel, environment) {
-        _ if is_incognito => (true, "off: incognito".to_owned()),
+    let (holds, note) = match telemetry::export_hosts(otel, project.environment()) {
+        _ if project.is_incognito() => (true, "off: incognito".to_owned()),
         Err(error) => (false, error.to_string()),
         Ok(hosts) if hosts.is_empty() => (true, "off: a variable `OTEL_*` turns it off".to_owned()),
         Ok(hosts) => {
@@ -340,7 +351,8 @@ fn describe_telemetry(
 }
 
 /// Says where notifications go besides the terminal, if the person wants any.
-fn describe_notifications(notify: &NotifySettings, is_incognito: bool, text: &mut String) {
+fn describe_notifications(project: &Project, text: &mut String) {
+    let notify = &project.personal.notify;
     if notify.command.is_none() && notify.ntfy.is_none() {
         return;
     }
@@ -350,7 +362,7 @@ fn describe_notifications(notify: &NotifySettings, is_incognito: bool, text: &mu
     }
     if let Some(url) = &notify.ntfy {
         let sent = format!("sent to {}", telemetry::host_of(url));
-        let note = if is_incognito { "off: incognito" } else { &sent };
+        let note = if project.is_incognito() { "off: incognito" } else { &sent };
         push_check_line(text, true, "ntfy", note);
     }
 }
@@ -363,8 +375,8 @@ fn describe_hosts(hosts: &[ReachableHost], text: &mut String) {
     }
 }
 
-/// Says what is kept of sessions and files, and where.
-fn describe_saved_files(project: &Project, readable: &Result<(), String>, text: &mut String) {
+/// Says what is saved of sessions and files, and where. `unreadable`: the error if saved sessions cannot be read.
+fn describe_saved_files(project: &Project, unreadable: Option<&HostError>, text: &mut String) {
     let Project { keeping: settings, places, .. } = project;
     if settings.privacy.incognito {
         return;
@@ -377,12 +389,12 @@ fn describe_saved_files(project: &Project, readable: &Result<(), String>, text: 
         return;
     }
     let sessions = places.database_path().display().to_string();
-    match readable {
+    match unreadable {
         _ if !settings.session.keep => {
             let _infallible = writeln!(text, "{TURNED_OFF}sessions: no: `session.keep` is off");
         }
-        Ok(()) => push_check_line(text, true, "sessions", &sessions),
-        Err(why) => {
+        None => push_check_line(text, true, "sessions", &sessions),
+        Some(why) => {
             push_check_line(text, false, "sessions", &format!("{sessions} cannot be read: {why}"));
         }
     }
@@ -436,7 +448,7 @@ fn describe_agents(project: &Project, text: &mut String) {
     for (name, program) in agents {
         match program {
             Ok(file) => push_check_line(text, true, name, &file.display().to_string()),
-            Err(why) => push_check_line(text, false, name, &why),
+            Err(error) => push_check_line(text, false, name, &error.to_string()),
         }
     }
 }

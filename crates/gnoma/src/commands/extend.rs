@@ -1,17 +1,21 @@
-//! `gnoma skills`, `gnoma agents` and `gnoma extensions`: what people added, from where, and what becomes of
-//! it.
+//! `gnoma skills`, `gnoma agents` and `gnoma extensions`: what people added, where it comes from, and whether it is
+//! used.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
+use gnoma_core::quantity::describe_count;
 use gnoma_extend::{
     ExtendPlaces, ExtensionSource,
     agents::{bundled_agents, load_agents as find_agents},
-    commands::load_commands as find_commands,
-    mcp::ServerOrigin,
-    skills::{check_folder, load_skills as find_skills, skill_folders},
+    mcp::{Definition, ServerOrigin},
+    skills::{Skill, check_folder, load_skills as find_skills, skill_folders},
 };
-use gnoma_host::{HostError, Project, extensions, mcp, plugins};
+use gnoma_host::{
+    HostError, Project, extensions,
+    found_extensions::{FoundExtensions, find_extensions},
+    plugins,
+};
 
 use super::common::{open_project, print_safe_text};
 use crate::{
@@ -32,44 +36,9 @@ pub(super) fn run_skills(
         return validate_skills(folders);
     }
     let places = extensions::extension_places(&open_project(args, around)?);
-    let (all, faults) = find_skills(&places);
     match what {
-        SkillsSub::List => {
-            faults.iter().for_each(|fault| report::print_line(format_args!("warning: {fault}")));
-            let rows = all.iter().map(|skill| {
-                let use_of = if skill.is_for_people {
-                    "by /name"
-                } else {
-                    unused_reason(&places, skill.by).unwrap_or("by models")
-                };
-                [
-                    skill.name.clone(),
-                    skill.by.to_string(),
-                    use_of.to_owned(),
-                    skill.description.clone(),
-                ]
-            });
-            print_safe_text(&table::render_table(["skill", "from", "used", "what it is for"], rows))
-        }
-        SkillsSub::Show { name } => {
-            let text = || format!("there is no skill `{name}`; `gnoma skills list` lists them");
-            let missing = || HostError::usage(text());
-            let skill = all.iter().find(|skill| skill.name == *name).ok_or_else(missing)?;
-            for warning in &skill.warnings {
-                report::print_line(format_args!("warning: {warning}"));
-            }
-            let from = match skill.by {
-                ExtensionSource::Bundled => "bundled".to_owned(),
-                ExtensionSource::User | ExtensionSource::Project => {
-                    places.display_path(&skill.path)
-                }
-            };
-            let mut head = format!("{}: {}\nfrom {from}\n", skill.name, skill.description);
-            if let Some(tools) = &skill.tools {
-                head.push_str(&format!("limited to the tools {}\n", tools.join(", ")));
-            }
-            print_safe_text(&format!("{head}\n{}\n", skill.body.trim_end()))
-        }
+        SkillsSub::List => list_skills(&places),
+        SkillsSub::Show { name } => show_skill(name, &places),
         SkillsSub::Validate { .. } => {
             let folders = skill_folders(&places);
             if folders.is_empty() {
@@ -79,6 +48,44 @@ pub(super) fn run_skills(
             }
             validate_skills(&folders)
         }
+    }
+}
+
+fn list_skills(places: &ExtendPlaces) -> Result<Exit> {
+    let (all, faults) = find_skills(places);
+    faults.iter().for_each(|fault| report::print_line(format_args!("warning: {fault}")));
+    let rows = all.iter().map(|skill| {
+        let used = if skill.is_for_people {
+            "by /name"
+        } else {
+            unused_reason(places, skill.by).unwrap_or("by models")
+        };
+        [skill.name.clone(), skill.by.to_string(), used.to_owned(), skill.description.clone()]
+    });
+    print_safe_text(&table::render_table(["skill", "from", "used", "what it is for"], rows))
+}
+
+fn show_skill(name: &str, places: &ExtendPlaces) -> Result<Exit> {
+    let (all, _) = find_skills(places);
+    let skill = all.iter().find(|skill| skill.name == name).ok_or_else(|| {
+        HostError::usage(format!("there is no skill `{name}`; `gnoma skills list` lists them"))
+    })?;
+    for warning in &skill.warnings {
+        report::print_line(format_args!("warning: {warning}"));
+    }
+    let from = skill_origin(skill, places);
+    let mut head = format!("{}: {}\nfrom {from}\n", skill.name, skill.description);
+    if let Some(tools) = &skill.tools {
+        head.push_str(&format!("limited to the tools {}\n", tools.join(", ")));
+    }
+    print_safe_text(&format!("{head}\n{}\n", skill.body.trim_end()))
+}
+
+/// Returns the place that a skill comes from.
+fn skill_origin(skill: &Skill, places: &ExtendPlaces) -> String {
+    match skill.by {
+        ExtensionSource::Bundled => "bundled".to_owned(),
+        ExtensionSource::User | ExtensionSource::Project => places.display_path(&skill.path),
     }
 }
 
@@ -101,7 +108,7 @@ fn validate_skills(folders: &[PathBuf]) -> Result<Exit> {
 
 /// Returns the reason why something of a project is not used; `None` if it is used.
 fn unused_reason(places: &ExtendPlaces, by: ExtensionSource) -> Option<&'static str> {
-    (by == ExtensionSource::Project && !places.is_trusted).then_some("needs `gnoma trust`")
+    places.waits_for_trust(by).then_some("needs `gnoma trust`")
 }
 
 pub(super) fn list_agents(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
@@ -133,95 +140,71 @@ pub(super) fn list_extensions(args: &TurnArgs, around: &ProcessEnvironment) -> R
     print_safe_text(&render_overview(&open_project(args, around)?))
 }
 
-/// Returns how many extensions are found and which of them do not work, for `gnoma doctor`.
-pub(super) fn summarize_extensions(project: &Project) -> (String, Vec<String>, Vec<String>) {
-    let places = extensions::extension_places(project);
-    let (hooks, idle) = extensions::found_hooks(project);
-    let (skills, skill_faults) = find_skills(&places);
-    let (commands, command_faults) = find_commands(&places);
-    let (agents, agent_faults) = find_agents(&places);
-    let (servers, server_faults) = mcp::find_servers(project);
-    let loaded = &plugins::project_plugins(project).active;
-    let waits = |by: ExtensionSource| unused_reason(&places, by).is_some();
-    let waiting = skills.iter().filter(|skill| waits(skill.by)).count();
+/// Returns how many extensions are found, for `gnoma doctor`.
+pub(super) fn summarize_extensions(found: &FoundExtensions<'_>) -> String {
     let counts = [
-        (hooks.len(), "hook"),
-        (skills.len(), "skill"),
-        (commands.len(), "command"),
-        (agents.len(), "agent"),
-        (servers.len(), "MCP server"),
-        (loaded.len(), "plugin"),
+        (found.hooks.len(), "hook"),
+        (found.skills.len(), "skill"),
+        (found.commands.len(), "command"),
+        (found.agents.len(), "agent"),
+        (found.servers.len(), "MCP server"),
+        (found.plugins.active.len(), "plugin"),
     ];
-    let counts =
-        counts.map(
-            |(count, noun)| {
-                if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-            },
-        );
-    let mut text = format!("{} (`gnoma extensions` lists them)", counts.join(", "));
-    if waiting > 0 {
-        let what = if waiting == 1 { "skill waits" } else { "skills wait" };
-        text.push_str(&format!("; {waiting} {what} for `gnoma trust`"));
-    }
-    let plugin_faults = plugins::plugin_warnings(project);
-    let faults = [idle, skill_faults, command_faults, agent_faults, server_faults, plugin_faults];
-    (text, faults.into_iter().flatten().collect(), extensions::unsupported_fields(&places))
+    let counts = counts.map(|(count, noun)| describe_count(count, noun)).join(", ");
+    let waits = |skill: &&Skill| found.places.waits_for_trust(skill.by);
+    let waiting = match found.skills.iter().filter(waits).count() {
+        0 => String::new(),
+        1 => "; 1 skill waits for `gnoma trust`".to_owned(),
+        count => format!("; {count} skills wait for `gnoma trust`"),
+    };
+    format!("{counts} (`gnoma extensions` lists them){waiting}")
 }
 
-/// All that is found, a line each.
-pub(super) fn render_overview(project: &Project) -> String {
-    let places = extensions::extension_places(project);
+/// Lists all extensions that are found, a line each, and what is wrong with them.
+fn render_overview(project: &Project) -> String {
+    let found = find_extensions(project);
+    let places = &found.places;
     let mut rows: Vec<[String; 4]> = Vec::new();
-    let mut row = |kind: &str, name: &str, from: String, used: &str| {
+    let mut row = |kind: &str, name: &str, used: &str, from: String| {
         rows.push([kind.to_owned(), name.to_owned(), used.to_owned(), from]);
     };
-    for plugin in &plugins::project_plugins(project).all {
+    for plugin in &found.plugins.all {
         let used = plugins::describe_state(plugin);
-        row("plugin", &plugin.name, places.display_path(&plugin.root), &used);
+        row("plugin", &plugin.name, &used, places.display_path(&plugin.root));
     }
-    let (hooks, idle) = extensions::found_hooks(project);
-    for hook in hooks {
+    for hook in &found.hooks {
         let from = format!("{}: {}", places.display_path(&hook.origin), hook.to_line());
-        row("hook", &hook.event, from, "yes");
+        row("hook", &hook.event, "yes", from);
     }
-    let (servers, server_faults) = mcp::find_servers(project);
-    for server in &servers {
-        let origin = match &server.origin {
-            ServerOrigin::File(path) => places.display_path(path),
-            ServerOrigin::Configuration | ServerOrigin::Client => server.origin.to_string(),
-        };
-        row("MCP server", &server.name, format!("{origin}: {}", server.to_line()), "when called");
+    for server in &found.servers {
+        row("MCP server", &server.name, "when called", describe_server(server, places));
     }
-    let (skills, skill_faults) = find_skills(&places);
-    for skill in &skills {
-        let from = match skill.by {
-            ExtensionSource::Bundled => "bundled".to_owned(),
-            ExtensionSource::User | ExtensionSource::Project => places.display_path(&skill.path),
-        };
+    for skill in &found.skills {
         let used = if skill.is_for_people { "by /name" } else { "yes" };
-        row("skill", &skill.name, from, unused_reason(&places, skill.by).unwrap_or(used));
+        let used = unused_reason(places, skill.by).unwrap_or(used);
+        row("skill", &skill.name, used, skill_origin(skill, places));
     }
-    let (commands, command_faults) = find_commands(&places);
-    for command in &commands {
-        let is_hidden =
-            skills.iter().any(|skill| skill.name == command.name && skill.by >= command.by);
+    for command in &found.commands {
+        let hides = |skill: &Skill| skill.name == command.name && skill.by >= command.by;
+        let is_hidden = found.skills.iter().any(hides);
         let used = if is_hidden { "no: a skill has its name" } else { "by /name" };
-        row("command", &command.name, places.display_path(&command.path), used);
+        row("command", &command.name, used, places.display_path(&command.path));
     }
-    let (agents, agent_faults) = find_agents(&places);
-    for agent in &agents {
-        row(
-            "agent",
-            &agent.name,
-            places.display_path(&agent.path),
-            unused_reason(&places, agent.by).unwrap_or("yes"),
-        );
+    for agent in &found.agents {
+        let used = unused_reason(places, agent.by).unwrap_or("yes");
+        row("agent", &agent.name, used, places.display_path(&agent.path));
     }
     let mut text = table::render_table(["kind", "name", "used", "from"], rows);
-    let plugin_faults = plugins::plugin_warnings(project);
-    let fields = extensions::unsupported_fields(&places);
-    let faults =
-        [idle, skill_faults, command_faults, agent_faults, server_faults, plugin_faults, fields];
-    text.extend(faults.iter().flatten().map(|fault| format!("✗ {fault}\n")));
+    let faults = found.faults.iter().chain(&found.unsupported);
+    text.extend(faults.map(|fault| format!("✗ {fault}\n")));
     text
+}
+
+/// Returns the place that a server is named in, and how it is reached.
+fn describe_server(server: &Definition, places: &ExtendPlaces) -> String {
+    let origin = match &server.origin {
+        ServerOrigin::File(path) => places.display_path(path),
+        ServerOrigin::Configuration | ServerOrigin::Client => server.origin.to_string(),
+    };
+    format!("{origin}: {}", server.to_line())
 }

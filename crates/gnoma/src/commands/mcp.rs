@@ -49,7 +49,7 @@ async fn run_conformance(project: &Project, url: &str) -> Result<Exit> {
     };
     let said = mcp::run_scenario(&servers::http_client(project), scenario)
         .await
-        .map_err(HostError::usage)?;
+        .map_err(|error| HostError::usage(error.to_string()))?;
     print_safe_text(&said)
 }
 
@@ -195,14 +195,15 @@ async fn approve_tools(project: &Project, name: &str) -> Result<Exit> {
             now.name, now.description, now.schema
         );
     }
-    servers.approve_tools(name).await.map_err(HostError::usage)?;
+    let approved = servers.approve_tools(name).await;
+    approved.map_err(|error| HostError::usage(error.to_string()))?;
     let count = standing.seen.changed.len();
     let _infallible = writeln!(text, "approved the tools of `{name}`; {count} had changed");
     print_safe_text(&text)
 }
 
 fn add_server(project: &Project, new: &NewServerArgs) -> Result<Exit> {
-    mcp::check_server(&new.name).map_err(HostError::usage)?;
+    mcp::check_server(&new.name).map_err(|error| HostError::usage(error.to_string()))?;
     refuse_no_server(new)?;
     let pairs = |list: &[String]| -> Result<Vec<(String, Secret<String>)>> {
         let pair = |text: &String| {
@@ -261,10 +262,10 @@ fn refuse_no_server(new: &NewServerArgs) -> Result<(), HostError> {
     Err(HostError::usage(format!("`{name}` was not added: {why}")))
 }
 
-/// The address that a word is; `None` for a program.
+/// Returns the address that a word is; `None` for a program.
 ///
 /// # Errors
-/// It is an address that no server can have.
+/// No server can have this address.
 fn parse_address(word: &str) -> Result<Option<String>, HostError> {
     if let Some((scheme, rest)) = word.split_once("://") {
         let scheme = scheme.to_ascii_lowercase();

@@ -28,12 +28,12 @@ pub(crate) async fn run(project: &Project, name: &str, forget: bool) -> Result<E
     }
     let show = |page: &str| {
         let page = screen::mark_unsafe_chars(page);
-        // Whoever cannot read it cannot log in, and is told that it took too long.
+        // If it cannot be printed, the login ends with an error after its time limit.
         let _unread =
             print_safe_text(&format!("Open this page in a browser on this machine:\n  {page}\n"));
     };
     mcp::log_in(&servers::http_client(project), url, &tokens, &show)
         .await
-        .map_err(HostError::usage)?;
+        .map_err(|error| HostError::usage(error.to_string()))?;
     print_safe_text(&format!("logged in to `{name}`\n"))
 }

@@ -49,7 +49,7 @@ use gnoma_host::HostError;
 
 use crate::{
     args::{
-        AgentsSub, Args, GnomaSubcommand, OutputFormat, ProvidersSub, TurnArgs,
+        AgentsSub, Args, GnomaSubcommand as Sub, OutputFormat, ProvidersSub, TurnArgs,
         mistaken_prompt_advice,
     },
     demo,
@@ -58,113 +58,79 @@ use crate::{
 };
 
 /// Does what `args` say.
-///
-/// Each command's future is boxed: as parts of this one they are compiled into one function of 90 KB.
 pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit> {
     refuse_words(&args, around)?;
-    let turn = &args.turn;
     let command: LocalBoxFuture<'_, Result<Exit>> = match &args.command {
-        None => Box::pin(ask::run(turn, around)),
-        Some(GnomaSubcommand::Demo) => Box::pin(demo::run(around)),
-        Some(GnomaSubcommand::Providers { what: None | Some(ProvidersSub::List) }) => {
-            Box::pin(providers::run(turn, around))
-        }
-        Some(GnomaSubcommand::Providers { what: Some(ProvidersSub::Add(new)) }) => {
-            Box::pin(add_provider::run(new, turn, around))
-        }
-        Some(GnomaSubcommand::Providers { what: Some(ProvidersSub::Remove { name }) }) => {
-            return providers::remove(name, turn, around);
-        }
-        Some(GnomaSubcommand::Models { name, json }) => {
-            // Other groups of commands have `list`.
-            let name = name.as_deref().filter(|name| !matches!(*name, "list" | "ls"));
-            Box::pin(router::list_models(name, *json, turn, around))
-        }
-        Some(GnomaSubcommand::Config { what }) => return config::run(what, turn, around),
-        Some(GnomaSubcommand::Features { what, json }) => {
-            return features::run(what.as_ref(), *json, turn, around);
-        }
-        Some(GnomaSubcommand::Analytics { what }) => return analytics::run(what, turn, around),
-        Some(GnomaSubcommand::Trust { folder, yes, revoke, list }) => {
-            let wanted = if *list {
-                trust::TrustRequest::List
-            } else if *revoke {
-                trust::TrustRequest::Revoke
-            } else {
-                trust::TrustRequest::Trust { is_confirmed: *yes }
-            };
-            return trust::run(folder.clone(), wanted, turn, around);
-        }
-        Some(GnomaSubcommand::Skills { what }) => return extend::run_skills(what, turn, around),
-        Some(GnomaSubcommand::Agents { what: AgentsSub::List }) => {
-            return extend::list_agents(turn, around);
-        }
-        Some(GnomaSubcommand::Extensions) => return extend::list_extensions(turn, around),
-        Some(GnomaSubcommand::Task { what }) => Box::pin(task::run(what, turn, around)),
-        Some(GnomaSubcommand::Import { from, write }) => {
-            return import::run(*from, *write, turn, around);
-        }
-        Some(GnomaSubcommand::Plugin { what }) => return plugin::run(what, turn, around),
-        Some(GnomaSubcommand::Mcp { what }) => Box::pin(mcp::run(what, turn, around)),
-        Some(GnomaSubcommand::Guard { what }) => Box::pin(guard::run(what, turn, around)),
-        Some(GnomaSubcommand::Sessions { what }) => Box::pin(sessions::run(what, turn, around)),
-        Some(GnomaSubcommand::Rewind(how)) => Box::pin(rewind::run(how, turn, around)),
-        Some(GnomaSubcommand::Redo(which)) => Box::pin(rewind::redo_rewind(which, turn, around)),
-        Some(GnomaSubcommand::Changes(what)) => Box::pin(changes::run(what, turn, around)),
-        Some(GnomaSubcommand::Route(what)) => Box::pin(route::run(what, turn, around)),
-        Some(GnomaSubcommand::Router { what }) => Box::pin(router::run(what, turn, around)),
-        Some(GnomaSubcommand::Usage(wanted)) => Box::pin(usage::run(wanted, turn, around)),
-        Some(GnomaSubcommand::Serve { idle_exit, replace, http, metrics }) => {
-            let (idle_exit, replace) = (*idle_exit, *replace);
-            let options = serve::ServeOptions { idle_exit, replace, is_private: false };
-            Box::pin(serve::run(options, *http, *metrics, turn, around))
-        }
-        Some(GnomaSubcommand::Web { devices: true, .. }) => return web::list_devices(around),
-        Some(GnomaSubcommand::Web { revoke: Some(name), .. }) => {
-            return web::revoke_device(name, around);
-        }
-        Some(GnomaSubcommand::Web { port, lan, new_links, tunnel, qr, device, .. }) => {
-            let page = web::PageOptions {
-                port: *port,
-                lan: *lan,
-                new_links: *new_links,
-                tunnel: tunnel.clone(),
-                has_qr: *qr,
-                device: device.clone(),
-            };
-            Box::pin(web::run(page, turn, around))
-        }
-        Some(GnomaSubcommand::Acp { setup }) => Box::pin(acp::run(*setup, turn, around)),
-        Some(GnomaSubcommand::Ci { what }) => Box::pin(ci::run(what, turn, around)),
-        Some(GnomaSubcommand::Attach { session }) => {
-            Box::pin(attach::run(session.as_deref(), turn, around))
-        }
-        Some(GnomaSubcommand::Ps { json }) => Box::pin(ps::run(*json, around)),
-        Some(GnomaSubcommand::Protocol { schema, openapi }) => {
-            return protocol::run(*schema, *openapi);
-        }
-        // On its own it never comes here: its options are not gnoma's.
-        Some(GnomaSubcommand::Claude { .. }) => {
-            return Err(HostError::usage(first_word_advice("claude")).into());
-        }
-        Some(GnomaSubcommand::Codex { .. }) => {
-            return Err(HostError::usage(first_word_advice("codex")).into());
-        }
-        Some(GnomaSubcommand::Doctor { bundle }) => {
-            Box::pin(doctor::run(bundle.as_deref(), turn, around))
-        }
-        Some(GnomaSubcommand::Update) => return update::run(around),
-        Some(GnomaSubcommand::Man { command, dir }) => {
-            return man::run(command, dir.as_deref(), around);
-        }
-        Some(GnomaSubcommand::Completions { shell }) => return completions::run(*shell),
+        None => Box::pin(ask::run(&args.turn, around)),
+        Some(command) => Box::pin(run_command(command, &args.turn, around)),
     };
     command.await
 }
 
-/// Returns the error text for a command of another program that is not the first word.
-fn first_word_advice(name: &str) -> String {
-    format!("`{name}` must be the first word; its options follow, as in `gnoma {name} --help`")
+/// Runs a command.
+///
+/// Each command's future is boxed: as parts of this one they are compiled into one function of 90 KB.
+async fn run_command(command: &Sub, turn: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+    let running: LocalBoxFuture<'_, Result<Exit>> = match command {
+        Sub::Demo => Box::pin(demo::run(around)),
+        Sub::Providers { what } => Box::pin(run_providers(what.as_ref(), turn, around)),
+        Sub::Models { name, json } => {
+            Box::pin(router::list_models(name.as_deref(), *json, turn, around))
+        }
+        Sub::Config { what } => return config::run(what, turn, around),
+        Sub::Features { what, json } => return features::run(what.as_ref(), *json, turn, around),
+        Sub::Analytics { what } => return analytics::run(what, turn, around),
+        Sub::Trust(wanted) => return trust::run(wanted, turn, around),
+        Sub::Skills { what } => return extend::run_skills(what, turn, around),
+        Sub::Agents { what: AgentsSub::List } => return extend::list_agents(turn, around),
+        Sub::Extensions => return extend::list_extensions(turn, around),
+        Sub::Task { what } => Box::pin(task::run(what, turn, around)),
+        Sub::Import { from, write } => return import::run(*from, *write, turn, around),
+        Sub::Plugin { what } => return plugin::run(what, turn, around),
+        Sub::Mcp { what } => Box::pin(mcp::run(what, turn, around)),
+        Sub::Guard { what } => Box::pin(guard::run(what, turn, around)),
+        Sub::Sessions { what } => Box::pin(sessions::run(what, turn, around)),
+        Sub::Rewind(how) => Box::pin(rewind::run(how, turn, around)),
+        Sub::Redo(which) => Box::pin(rewind::redo_rewind(which, turn, around)),
+        Sub::Changes(what) => Box::pin(changes::run(what, turn, around)),
+        Sub::Route(what) => Box::pin(route::run(what, turn, around)),
+        Sub::Router { what } => Box::pin(router::run(what, turn, around)),
+        Sub::Usage(wanted) => Box::pin(usage::run(wanted, turn, around)),
+        Sub::Serve(wanted) => Box::pin(serve::run(wanted, turn, around)),
+        Sub::Web(wanted) => Box::pin(web::run(wanted, turn, around)),
+        Sub::Acp { setup } => Box::pin(acp::run(*setup, turn, around)),
+        Sub::Ci { what } => Box::pin(ci::run(what, turn, around)),
+        Sub::Attach { session } => Box::pin(attach::run(session.as_deref(), turn, around)),
+        Sub::Ps { json } => Box::pin(ps::run(*json, around)),
+        Sub::Protocol { schema, openapi } => return protocol::run(*schema, *openapi),
+        // As the first word it never comes here: its options are not gnoma's.
+        Sub::Claude { .. } => return Err(misplaced_program("claude").into()),
+        Sub::Codex { .. } => return Err(misplaced_program("codex").into()),
+        Sub::Doctor { bundle } => Box::pin(doctor::run(bundle.as_deref(), turn, around)),
+        Sub::Update => return update::run(around),
+        Sub::Man { command, dir } => return man::run(command, dir.as_deref(), around),
+        Sub::Completions { shell, words } => return completions::run(*shell, words, turn, around),
+    };
+    running.await
+}
+
+async fn run_providers(
+    what: Option<&ProvidersSub>,
+    turn: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    match what {
+        None | Some(ProvidersSub::List) => providers::run(turn, around).await,
+        Some(ProvidersSub::Add(new)) => add_provider::run(new, turn, around).await,
+        Some(ProvidersSub::Remove { name }) => providers::remove(name, turn, around),
+    }
+}
+
+/// Returns the error for a command that acts as another program and is not the first word.
+fn misplaced_program(name: &str) -> HostError {
+    HostError::usage(format!(
+        "`{name}` must be the first word; its options follow, as in `gnoma {name} --help`"
+    ))
 }
 
 /// Refuses words in front of a command, and options of a prompt that the command would ignore.
@@ -185,33 +151,34 @@ fn refuse_words(args: &Args, around: &ProcessEnvironment) -> Result<(), HostErro
     ))
 }
 
-/// The name of a command that shows or changes something without a session.
-fn report_name(command: &GnomaSubcommand) -> Option<&'static str> {
+/// Returns the name of a command that shows or changes something without a session.
+fn report_name(command: &Sub) -> Option<&'static str> {
     Some(match command {
-        GnomaSubcommand::Providers { .. } => "providers",
-        GnomaSubcommand::Models { .. } => "models",
-        GnomaSubcommand::Config { .. } => "config",
-        GnomaSubcommand::Features { .. } => "features",
-        GnomaSubcommand::Analytics { .. } => "analytics",
-        GnomaSubcommand::Trust { .. } => "trust",
-        GnomaSubcommand::Skills { .. } => "skills",
-        GnomaSubcommand::Agents { .. } => "agents",
-        GnomaSubcommand::Extensions => "extensions",
-        GnomaSubcommand::Import { .. } => "import",
-        GnomaSubcommand::Plugin { .. } => "plugin",
-        GnomaSubcommand::Sessions { .. } => "sessions",
-        GnomaSubcommand::Router { .. } => "router",
-        GnomaSubcommand::Usage(_) => "usage",
-        GnomaSubcommand::Ps { .. } => "ps",
-        GnomaSubcommand::Doctor { .. } => "doctor",
-        GnomaSubcommand::Update => "update",
+        Sub::Providers { .. } => "providers",
+        Sub::Models { .. } => "models",
+        Sub::Config { .. } => "config",
+        Sub::Features { .. } => "features",
+        Sub::Analytics { .. } => "analytics",
+        Sub::Trust { .. } => "trust",
+        Sub::Skills { .. } => "skills",
+        Sub::Agents { .. } => "agents",
+        Sub::Extensions => "extensions",
+        Sub::Import { .. } => "import",
+        Sub::Plugin { .. } => "plugin",
+        Sub::Sessions { .. } => "sessions",
+        Sub::Router { .. } => "router",
+        Sub::Usage(_) => "usage",
+        Sub::Ps { .. } => "ps",
+        Sub::Doctor { .. } => "doctor",
+        Sub::Update => "update",
+        Sub::Task { what } => return what.report_name(),
         _ => return None,
     })
 }
 
-/// An option that was given and is only for prompts. The model and its provider are settings that most commands look at.
-fn option_of_prompt(turn: &TurnArgs, command: &GnomaSubcommand) -> Option<&'static str> {
-    let is_usage = matches!(command, GnomaSubcommand::Usage(_));
+/// Returns an option that was given and is only for prompts. The model and its provider are settings that most commands look at.
+fn option_of_prompt(turn: &TurnArgs, command: &Sub) -> Option<&'static str> {
+    let is_usage = matches!(command, Sub::Usage(_));
     let given = [
         ("--model (`--by model` shows all)", is_usage && turn.model.is_some()),
         ("--provider (`--by provider` shows all)", is_usage && turn.provider.is_some()),

@@ -7,7 +7,8 @@ use gnoma_core::json_value::json;
 use gnoma_extend::{
     ExtensionSource,
     plugins::{
-        FoundPlugin, PluginReview, PluginState, TreeChange, describe_capabilities, validate_folder,
+        FoundPlugin, PluginError, PluginReview, PluginState, TreeChange, describe_capabilities,
+        validate_folder,
     },
 };
 use gnoma_host::{HostError, Project, plugins};
@@ -30,7 +31,7 @@ pub(super) fn run(what: &PluginSub, args: &TurnArgs, around: &ProcessEnvironment
     let installer = plugins::installer(&project);
     match what {
         PluginSub::Install { source } => {
-            let news = installer.install(source).map_err(HostError::usage)?;
+            let news = installer.install(source).map_err(to_usage_error)?;
             let name = &news.manifest.name;
             print_safe_text(&format!(
                 "installed {}; it is loaded from the next session on, as long as its content does not change\n{}\
@@ -48,18 +49,23 @@ pub(super) fn run(what: &PluginSub, args: &TurnArgs, around: &ProcessEnvironment
             update_plugins(&project, &names)
         }
         PluginSub::Trust { name, revoke: true, .. } => {
-            let was = installer.revoke(name).map_err(HostError::usage)?;
+            let was = installer.revoke(name).map_err(to_usage_error)?;
             let text = if was { "is no longer approved" } else { "was not approved" };
             print_safe_text(&format!("`{name}` {text}\n"))
         }
         PluginSub::Trust { name, revoke: false, yes } => trust_plugin(&project, name, *yes, around),
         PluginSub::Remove { name } => {
             refuse_of_project(&project, name)?;
-            installer.remove(name).map_err(HostError::usage)?;
+            installer.remove(name).map_err(to_usage_error)?;
             print_safe_text(&format!("removed the plugin `{name}`\n"))
         }
         PluginSub::Validate { folder } => check_folder(&project.spec.folder.join(folder), folder),
     }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` gives the error away")]
+fn to_usage_error(error: PluginError) -> HostError {
+    HostError::usage(error.to_string())
 }
 
 /// Shows what a plugin can do and what changed, and approves it after a yes.
@@ -71,7 +77,7 @@ fn trust_plugin(
 ) -> Result<Exit> {
     refuse_of_project(project, name)?;
     let installer = plugins::installer(project);
-    let news = installer.preview(name).map_err(HostError::usage)?;
+    let news = installer.preview(name).map_err(to_usage_error)?;
     let changed = describe_changes(&news.change);
     let note = if changed.is_empty() { "" } else { "since it was approved last:\n" };
     let told =
@@ -91,7 +97,7 @@ fn trust_plugin(
             return Ok(Exit::Failed);
         }
     }
-    installer.approve(name, &news.tree).map_err(HostError::usage)?;
+    installer.approve(name, &news.tree).map_err(to_usage_error)?;
     print_safe_text(&format!(
         "approved {}, as long as its content does not change\n",
         plugin_title(&news)

@@ -1,6 +1,7 @@
 //! `gnoma providers`: what is configured, what answers, which models there are.
 
 use anyhow::Result;
+use gnoma_core::quantity::describe_count;
 use gnoma_host::providers::{self, Answer, ProviderState};
 
 use super::common::{open_project, print_safe_text};
@@ -21,11 +22,6 @@ pub(crate) fn remove(name: &str, args: &TurnArgs, around: &ProcessEnvironment) -
     ))
 }
 
-/// So many models, in words.
-pub(super) fn describe_model_count(models: usize) -> String {
-    if models == 1 { "1 model".to_owned() } else { format!("{models} models") }
-}
-
 fn render_provider_line(ProviderState { name, is_default, state }: &ProviderState) -> String {
     let mark = if *is_default { '*' } else { ' ' };
     let state = match state {
@@ -33,7 +29,7 @@ fn render_provider_line(ProviderState { name, is_default, state }: &ProviderStat
         Answer::Models { url, models } => {
             let named = models.get(..MAX_NAMED).unwrap_or(models).join(", ");
             let more = if models.len() > MAX_NAMED { ", …" } else { "" };
-            format!("ready at {url}, {}: {named}{more}", describe_model_count(models.len()))
+            format!("ready at {url}, {}: {named}{more}", describe_count(models.len(), "model"))
         }
     };
     format!("{mark} {name:<12} {state}\n")

@@ -75,7 +75,7 @@ fn print_outcome(outcome: RewindOutcome) -> Result<Exit> {
     }
 }
 
-/// Asks whether what somebody else changed is overwritten.
+/// Asks whether files that changed outside of the session may be overwritten.
 fn may_overwrite(paths: &[PathBuf], around: &ProcessEnvironment) -> bool {
     let theirs = rewind::render_paths(paths);
     let question = format!(

@@ -53,6 +53,8 @@ pub(super) async fn list_models(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
+    // Other groups of commands have `list`.
+    let name = name.filter(|name| !matches!(*name, "list" | "ls"));
     arms::run(&open_project(args, around)?, name, json).await
 }
 

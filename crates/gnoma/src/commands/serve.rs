@@ -1,8 +1,9 @@
 //! `gnoma serve`: sessions that live without a window.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
+use futures_util::future::OptionFuture;
 use gnoma_core::protocol::{Client, LiveSession, Request, RequestErrorKind, SessionSpec};
 use gnoma_host::{
     Folders as _, HostError, Notices, ProcessResources, Project, clock,
@@ -10,13 +11,13 @@ use gnoma_host::{
     schedules::{Scheduler, has_waiting_schedules},
     session_opening::Projects,
 };
-use gnoma_serve::{ConnectError, Place, PlaceError, Server, serve_clients};
+use gnoma_serve::{ConnectError, Place, PlaceError, Server, place::SocketClaim, serve_clients};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::ps::activity_word;
 use crate::{
-    args::TurnArgs,
+    args::{ServeArgs, TurnArgs},
     environment::ProcessEnvironment,
     front::Signals,
     launch_request,
@@ -29,13 +30,13 @@ use crate::{
 const REPLACE_PATIENCE: Duration = Duration::from_secs(35);
 /// The time that the replaced server may take to answer that it will end.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(3);
-/// Between two looks whether it has.
+/// The time between two attempts to take the place of the replaced server.
 const REPLACE_STEP: Duration = Duration::from_millis(50);
 
-/// Between two looks whether commands in the background have ended.
+/// The time between two checks of whether commands in the background have ended.
 const JOBS_STEP: Duration = Duration::from_secs(1);
 
-/// The host, for whoever connects.
+/// The host, for clients that connect.
 struct HostServer(Arc<Host>);
 
 impl Server for HostServer {
@@ -54,7 +55,7 @@ pub(super) struct Http {
     pub(super) listening: WebListener,
     /// The specification with which sessions are opened over HTTP unless a request overrides it.
     pub(super) spec: SessionSpec,
-    /// Whose ledger metrics are of, if they are offered.
+    /// The project whose ledger the metrics are of, if metrics are offered.
     pub(super) metrics: Option<Arc<Project>>,
 }
 
@@ -68,25 +69,25 @@ impl Http {
 }
 
 pub(super) async fn run(
-    options: ServeOptions,
-    http: Option<SocketAddr>,
-    has_metrics: bool,
+    wanted: &ServeArgs,
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     refuse_session_options(args)?;
+    let ServeArgs { idle_exit, replace, http, metrics } = *wanted;
     let http = match http {
         None => None,
         Some(address) => {
             let listening = WebListener::open(address, false, None, around).await?;
             let spec = launch_request::spec_from_args(args, around);
-            let metrics = has_metrics.then(|| {
+            let metrics = metrics.then(|| {
                 Project::open(spec.clone(), Notices::without_sink(), ProcessResources::default())
                     .map(Arc::new)
             });
             Some(Http { listening, spec, metrics: metrics.transpose()? })
         }
     };
+    let options = ServeOptions { idle_exit, replace, is_private: false };
     host_sessions(options, http, around).await
 }
 
@@ -100,54 +101,24 @@ pub(super) struct ServeOptions {
     pub(super) is_private: bool,
 }
 
-/// Hosts sessions until somebody wants the end.
+/// Hosts sessions until a signal, a client or a time without use ends the server.
 pub(super) async fn host_sessions(
     options: ServeOptions,
     http: Option<Http>,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let ServeOptions { idle_exit, replace, is_private } = options;
-    let place = server::server_place(around);
-    if replace {
-        end_running(&place, around).await?;
-    }
-    let patience = if replace { REPLACE_PATIENCE } else { Duration::ZERO };
-    let held = if is_private { None } else { Some(listen_when_free(&place, patience).await?) };
+    let held = if is_private { None } else { Some(claim_socket(replace, around).await?) };
     let mut signals = Signals::new(around.ignores_hangup)?;
     let host = Arc::new(Host::new(Projects::default()));
-    if held.is_some() {
-        report::print_line(format_args!(
-            "gnoma serves sessions at {}",
-            place.socket_path().display()
-        ));
-    }
-    if let Some(http) = &http {
-        let address = http.listening.address();
-        report::print_line(format_args!("gnoma serves its page and its API at http://{address}/"));
-    }
-    let over_http = async {
-        match &http {
-            Some(http) => http.serve(&host).await,
-            None => std::future::pending().await,
-        }
-    };
+    print_addresses(held.is_some(), http.as_ref(), around);
+    let over_http = OptionFuture::from(http.as_ref().map(|http| http.serve(&host)));
     let serving = Arc::new(HostServer(Arc::clone(&host)));
-    let over_socket = async {
-        match &held {
-            Some(held) => serve_clients(&held.listener, serving).await,
-            None => std::future::pending().await,
-        }
-    };
+    let over_socket = held.as_ref().map(|held| serve_clients(&held.listener, serving));
+    let over_socket = OptionFuture::from(over_socket);
     // Only the server that others find runs schedules.
-    let schedules = async {
-        match &held {
-            Some(_) => {
-                let environment = around.environment.clone();
-                Scheduler::new(Arc::clone(&host), environment, around.umask).run().await;
-            }
-            None => std::future::pending().await,
-        }
-    };
+    let schedules = OptionFuture::from(held.as_ref().map(|_| run_schedules(&host, around)));
+    // A future that is `None` never ends the server: its branch is disabled.
     let exit = tokio::select! {
         signal = signals.next() => Exit::Signalled(signal),
         () = host.shutdown_wanted() => Exit::Done,
@@ -155,13 +126,44 @@ pub(super) async fn host_sessions(
             report::print_line("the server was idle and stopped");
             Exit::Done
         }
-        () = over_socket => Exit::Done,
-        () = over_http => Exit::Done,
-        () = schedules => Exit::Done,
+        Some(()) = over_socket => Exit::Done,
+        Some(()) = over_http => Exit::Done,
+        Some(()) = schedules => Exit::Done,
     };
     stop_sessions(&host, around).await;
     drop(held);
     Ok(exit)
+}
+
+/// Listens at the socket of this user's server. With `replace`, ends the server that is there first.
+async fn claim_socket(replace: bool, around: &ProcessEnvironment) -> Result<SocketClaim> {
+    let place = server::server_place(around);
+    if !replace {
+        return listen_when_free(&place, Duration::ZERO).await;
+    }
+    end_running(&place, around).await?;
+    listen_when_free(&place, REPLACE_PATIENCE).await
+}
+
+/// Prints the addresses at which sessions are served.
+fn print_addresses(has_socket: bool, http: Option<&Http>, around: &ProcessEnvironment) {
+    if has_socket {
+        let place = server::server_place(around);
+        report::print_line(format_args!(
+            "gnoma serves sessions at {}",
+            place.socket_path().display()
+        ));
+    }
+    if let Some(http) = http {
+        let address = http.listening.address();
+        report::print_line(format_args!("gnoma serves its page and its API at http://{address}/"));
+    }
+}
+
+/// Runs schedules at their times, for ever.
+async fn run_schedules(host: &Arc<Host>, around: &ProcessEnvironment) {
+    let environment = around.environment.clone();
+    Scheduler::new(Arc::clone(host), environment, around.umask).run().await;
 }
 
 /// Ends all sessions and says what was running.
@@ -177,7 +179,7 @@ async fn stop_sessions(host: &Host, around: &ProcessEnvironment) {
     }
 }
 
-/// Sessions bring their own: what is said here would hold for none of them.
+/// Refuses options of sessions: sessions bring their own, so these would have no effect.
 fn refuse_session_options(args: &TurnArgs) -> Result<(), HostError> {
     let given = [
         ("--provider", args.provider.is_some()),
@@ -195,8 +197,8 @@ fn refuse_session_options(args: &TurnArgs) -> Result<(), HostError> {
     }
 }
 
-/// Has the server that runs store everything and end. One that does not answer, or speaks another
-/// version, understands a signal.
+/// Ends the running server, which saves everything first. A server that does not answer, or speaks another version,
+/// gets a signal.
 async fn end_running(place: &Place, around: &ProcessEnvironment) -> Result<()> {
     let why = match server::try_find(around).await {
         Ok(None) => return Ok(()),
@@ -209,7 +211,7 @@ async fn end_running(place: &Place, around: &ProcessEnvironment) -> Result<()> {
                 Err(_) => "it does not answer".to_owned(),
             }
         }
-        // Whom it does not let in for another reason may not end it either.
+        // A client that the server refuses for another reason may not end it either.
         Err(ConnectError::Refused(error)) if error.kind != RequestErrorKind::Version => {
             return Err(HostError::from(error).into());
         }
@@ -220,16 +222,13 @@ async fn end_running(place: &Place, around: &ProcessEnvironment) -> Result<()> {
     report::print_line(format_args!("asking the server (process {id}) to end by a signal: {why}"));
     let sent = kill_process(server, Signal::TERM);
     sent.map_err(|error| HostError::failure(format!("cannot end process {id}: {error}")))?;
-    // One that was stopped obeys nothing else. Where it went on to its end already there is nobody.
+    // A stopped process acts on SIGTERM only once it continues. If it has ended, the call fails, and nothing is to do.
     let _gone = kill_process(server, Signal::CONT);
     Ok(())
 }
 
-/// Takes the place, after waiting for the server that is there where it is being replaced.
-async fn listen_when_free(
-    place: &Place,
-    patience: Duration,
-) -> Result<gnoma_serve::place::SocketClaim> {
+/// Listens at the place. Waits as long as `patience` for another server there to end.
+async fn listen_when_free(place: &Place, patience: Duration) -> Result<SocketClaim> {
     let until = Instant::now() + patience;
     loop {
         match place.listen() {
@@ -249,7 +248,7 @@ async fn listen_when_free(
     }
 }
 
-/// Waits until nobody has needed the host for so long, and no schedule waits for its time. Without a time: for ever.
+/// Waits until the host was idle for as long as `after` and no schedule waits for its time. Without `after`: for ever.
 async fn wait_until_idle(host: &Host, after: Option<Duration>, around: &ProcessEnvironment) {
     let Some(after) = after else { return std::future::pending().await };
     let mut seen = 0;

@@ -3,10 +3,15 @@
 use std::{path::PathBuf, process::Command};
 
 use anyhow::Result;
-use gnoma_extend::tasks::{is_task_name, new_task_text, task_file_path, task_schema};
+use gnoma_extend::tasks::{
+    TaskDefinition, is_task_name, new_task_text, task_file_path, task_schema,
+};
 use gnoma_host::{
     HostError, Project,
-    tasks::{Tasks, check_file, describe_history, draft_repair, refuse_shared_folder, write_task},
+    tasks::{
+        Tasks, check_file, describe_history, describe_unused, draft_repair, refuse_shared_folder,
+        task_name_error, write_task,
+    },
 };
 
 use super::{
@@ -53,23 +58,10 @@ pub(super) async fn run(
             task_import::run(names, *from, *write, &open_project(args, around)?)
         }
         TaskSub::Repair { name, yes } => {
-            let project = open_project(args, around)?;
-            let draft = draft_repair(&project, name).await?;
-            task_suggest::save_drafted(&project, &draft, *yes, around)
+            repair_task(name, *yes, &open_project(args, around)?, around).await
         }
         TaskSub::Delete { name, yes } => {
             delete_task(name, *yes, &open_project(args, around)?, around)
-        }
-        TaskSub::Complete { words } => {
-            let (Some((command, words)), tasks) =
-                (words.split_first(), Tasks::find(&open_project(args, around)?))
-            else {
-                return Ok(Exit::Done);
-            };
-            // Only a run and a schedule take more than the name of a task.
-            let is_over = !matches!(&**command, "run" | "schedule") && !words.is_empty();
-            let next = if is_over { Vec::new() } else { tasks.next_words(words) };
-            print_safe_text(&next.iter().map(|word| format!("{word}\n")).collect::<String>())
         }
         TaskSub::History { name } => {
             let project = open_project(args, around)?;
@@ -84,44 +76,59 @@ fn list_tasks(project: &Project) -> Result<Exit> {
         report::print_line(format_args!("warning: left out: {problem}"));
     }
     let rows = tasks.files.iter().map(|file| {
-        let use_of = if tasks.waits_for_trust(file) { "needs `gnoma trust`" } else { "yes" };
+        let use_of = if tasks.waits_for_trust(file) {
+            "needs `gnoma trust`"
+        } else if tasks.has_waiting_twin(file) {
+            "yes; the project's needs `gnoma trust`"
+        } else {
+            "yes"
+        };
         [file.task.usage(), file.by.to_string(), use_of.to_owned(), file.task.description.clone()]
     });
     let text = table::render_table(["task", "from", "runs", "what it does"], rows);
     if text.is_empty() {
         return print_safe_text("no tasks. `gnoma task new NAME` writes one to edit\n");
     }
-    print_safe_text(&text)
+    let unused = describe_unused(project, &tasks).map_or_else(String::new, |line| line + "\n");
+    print_safe_text(&(text + &unused))
+}
+
+async fn repair_task(
+    name: &str,
+    is_confirmed: bool,
+    project: &Project,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    let draft = draft_repair(project, name).await?;
+    task_suggest::save_drafted(project, &draft, is_confirmed, around)
 }
 
 /// Checks files, or all tasks: those that cannot be read, and those that cannot be planned.
 fn check_tasks(files: &[PathBuf], project: &Project, around: &ProcessEnvironment) -> Result<Exit> {
     let (mut text, mut is_valid) = (String::new(), true);
-    let mut tell = |line: String, is_fine: bool| {
-        is_valid &= is_fine;
+    let mut tell = |shown: &str, checked: Result<(), String>| {
+        is_valid &= checked.is_ok();
+        let line = checked.err().unwrap_or_else(|| format!("{shown}: valid"));
         text.push_str(&line);
         text.push('\n');
     };
     let tasks = Tasks::find(project);
+    let links = |task: &TaskDefinition| tasks.check_links(task).map_err(|error| error.to_string());
     if files.is_empty() {
         for file in &tasks.files {
-            match tasks.check_links(&file.task.name) {
-                Ok(()) => tell(format!("{}: valid", tasks.places().display_path(&file.path)), true),
-                Err(error) => tell(error.to_string(), false),
-            }
+            tell(&tasks.places().display_path(&file.path), links(&file.task));
         }
         for problem in &tasks.problems {
-            tell(problem.to_string(), false);
+            tell("", Err(problem.to_string()));
         }
     }
     for file in files {
         let path = around.cwd.join(file);
         let name = file.to_str().filter(|_| !path.exists());
-        let named = name.and_then(|name| find_task_file(name, &tasks).ok());
-        match check_file(project, &named.unwrap_or(path)) {
-            Ok(_) => tell(format!("{}: valid", file.display()), true),
-            Err(problem) => tell(problem.to_string(), false),
-        }
+        let named = name.and_then(|name| tasks.file_path(name).ok());
+        let read = check_file(project, &named.unwrap_or(path));
+        let checked = read.map_err(|problem| problem.to_string());
+        tell(&file.display().to_string(), checked.and_then(|file| links(&file.task)));
     }
     print_safe_text(&text)?;
     Ok(if is_valid { Exit::Done } else { Exit::Failed })
@@ -129,9 +136,7 @@ fn check_tasks(files: &[PathBuf], project: &Project, around: &ProcessEnvironment
 
 fn create_task(name: &str, in_project: bool, project: &Project) -> Result<Exit> {
     if !is_task_name(name) {
-        let cause = format!("`{}` cannot name a task", name.escape_debug());
-        let remedy = Some("use letters, digits, `-` and `_`".to_owned());
-        return Err(HostError { remedy, ..HostError::usage(cause) }.into());
+        return Err(task_name_error(name).into());
     }
     if in_project {
         refuse_shared_folder(project)?;
@@ -151,18 +156,8 @@ fn create_task(name: &str, in_project: bool, project: &Project) -> Result<Exit> 
     ))
 }
 
-/// Returns the file of a task, also if it is wrong. That of the project comes first.
-fn find_task_file(name: &str, tasks: &Tasks) -> Result<PathBuf, HostError> {
-    let [own, projects] = [false, true].map(|it| task_file_path(tasks.places(), name, it));
-    let path =
-        if is_task_name(name) { [projects, own].into_iter().find(|it| it.is_file()) } else { None };
-    let missing =
-        || tasks.file(name).err().unwrap_or_else(|| HostError::usage("there is no such task"));
-    path.ok_or_else(missing)
-}
-
 fn edit_task(name: &str, project: &Project, around: &ProcessEnvironment) -> Result<Exit> {
-    let path = find_task_file(name, &Tasks::find(project))?;
+    let path = Tasks::find(project).file_path(name)?;
     let editor = around.var("VISUAL").or_else(|| around.var("EDITOR")).unwrap_or(USUAL_EDITOR);
     // The variable may have options behind the program.
     let line = format!("{editor} \"$@\"");
@@ -182,10 +177,7 @@ fn delete_task(
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let tasks = Tasks::find(project);
-    let path = match tasks.file(name) {
-        Ok(file) => file.path.clone(),
-        Err(_) => find_task_file(name, &tasks)?,
-    };
+    let path = tasks.file_path(name)?;
     let shown = tasks.places().display_path(&path);
     if !is_confirmed {
         let Some(terminal) = terminal::open_terminal(around) else {

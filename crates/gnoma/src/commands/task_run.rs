@@ -9,9 +9,11 @@ use gnoma_core::{
     price::format_usd,
     protocol::{SessionSpec, Start, TaskRequest, TaskResumeChoice},
     quantity::describe_count,
+    session::PermissionMode,
     sort,
     store::SessionId,
 };
+use gnoma_extend::tasks::TaskPlan;
 use gnoma_host::{
     HostError, ProcessResources, Project, guard_setup,
     live::Host,
@@ -19,8 +21,8 @@ use gnoma_host::{
     session,
     session_opening::Projects,
     tasks::{
-        ExpectedCost, Tasks, describe_step, expected_cost, quoted_line, restricted_mode,
-        resumable_run, run_store, step_command,
+        ExpectedCost, Tasks, check_models, describe_step, expected_cost, quoted_line,
+        restricted_mode, resumable_run, run_store, step_command,
     },
 };
 
@@ -56,7 +58,7 @@ pub(super) async fn run(
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let ran = if how.dry_run {
-        dry_run(how, args, around)
+        dry_run(how, args, around).await
     } else if how.detach {
         task_detach::run(&how.words, args, around).await
     } else {
@@ -144,56 +146,68 @@ async fn resume_request(how: &TaskRunArgs, project: &Project) -> Result<(Start, 
 }
 
 /// Shows the steps of a run, and what the guard says of each command. Runs nothing.
-fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+async fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let project = open_project(args, around)?;
     let (name, arguments) = name_and_arguments(&how.words)?;
     let plan = Tasks::find(&project).plan(name, arguments)?;
-    let place = guard_setup::gate_place(&project.guard, &project.places, &project.spec, None, None);
-    let permissions = session::session_permissions(&project)?;
-    let expected = expected_cost(&project, &plan);
+    check_models(&project, &plan).await?;
     let mode = restricted_mode(project.guard.permission.mode, &plan.modes);
+    let verdicts = step_verdicts(&plan, mode, &project)?;
+    let expected = expected_cost(&project, &plan);
+    let steps = plan.steps.iter().zip(verdicts);
     if args.output_format != OutputFormat::Text {
-        let steps = plan.steps.iter().map(|step| {
-            let explained = step_command(step).map(|command| {
-                permissions.explain_command(mode, &place.judgement_context(), &command)
-            });
-            let verdict = explained.as_deref().and_then(verdict_line);
-            json!({"title": step.title, "kind": step.kind().name(),
-                "model": step.model, "text": describe_step(step), "verdict": verdict})
+        let steps = steps.map(|(step, verdict)| {
+            json!({"title": step.title, "kind": step.kind().name(), "model": step.model,
+                "role": step.role, "group": step.group.map(|first| first + 1),
+                "text": describe_step(step), "verdict": verdict})
         });
         let steps: Vec<_> = steps.collect();
-        let (micro_usd, took_ms) = (expected.map(|it| it.micro_usd), expected.map(|it| it.took_ms));
+        let micro_usd = expected.and_then(|it| it.micro_usd);
         let value = json!({"type": "task_plan", "task": name, "mode": mode,
-            "expected_micro_usd": micro_usd, "expected_ms": took_ms,
+            "expected_micro_usd": micro_usd, "expected_ms": expected.map(|it| it.took_ms),
             "arguments": sort::to_map(plan.arguments.iter().cloned()),
             "steps": steps});
         return print_raw_data(&format!("{}\n", json::redact_value(&value, &project.firewall)));
     }
-    let steps = describe_count(plan.steps.len(), "step");
-    let mut text = format!("{name}: {steps}, mode {mode}; nothing is run\n");
+    let count = describe_count(plan.steps.len(), "step");
+    let mut text = format!("{name}: {count}, mode {mode}; nothing is run\n");
     text.push_str(&expected.map_or_else(String::new, describe_expected));
-    for (number, step) in (1..).zip(&plan.steps) {
-        let model = step.model.as_ref().map_or_else(String::new, |model| format!(", {model}"));
-        text.push_str(&format!("\n{number}. {} ({}{model})\n", step.title, step.kind().name()));
+    for (number, (step, verdict)) in (1..).zip(steps) {
+        let model = step.model.as_ref().or(step.role.as_ref());
+        let model = model.map_or_else(String::new, |model| format!(", {model}"));
+        let beside = step.group.filter(|first| first + 1 < number);
+        let beside =
+            beside.map_or_else(String::new, |first| format!(", beside step {}", first + 1));
+        let kind = step.kind().name();
+        text.push_str(&format!("\n{number}. {} ({kind}{model}{beside})\n", step.title));
         text.extend(describe_step(step).lines().map(|line| format!("   {line}\n")));
-        if let Some(command) = step_command(step) {
-            let explained = permissions.explain_command(mode, &place.judgement_context(), &command);
-            let verdict = verdict_line(&explained).unwrap_or("unknown");
-            text.push_str(&format!("   → {verdict}\n"));
-        }
+        text.extend(verdict.map(|verdict| format!("   → {verdict}\n")));
     }
     print_safe_text(&text)
+}
+
+/// Returns what would be decided about each step of a plan; `None` for one that is no command.
+fn step_verdicts(
+    plan: &TaskPlan,
+    mode: PermissionMode,
+    project: &Project,
+) -> Result<Vec<Option<String>>> {
+    let Project { guard, places, spec, .. } = project;
+    let trials = session::session_trials(project);
+    let place = guard_setup::gate_place(guard, places, spec, trials, None);
+    let permissions = session::session_permissions(project)?;
+    let (world, can_try) = (place.judgement_context(), (place.can_try)());
+    let verdict = |step| {
+        let command = step_command(step)?;
+        Some(permissions.describe_verdict(mode, &world, &command, can_try))
+    };
+    Ok(plan.steps.iter().map(verdict).collect())
 }
 
 /// Says what a run is likely to take.
 fn describe_expected(expected: ExpectedCost) -> String {
     let took = duration::format_duration(Duration::from_millis(expected.took_ms));
     let runs = describe_count(expected.runs, "recorded run");
-    let cost = format_usd(expected.micro_usd);
+    let cost = expected.micro_usd.map_or_else(|| "an unknown cost".to_owned(), format_usd);
     format!("expected: {cost} and {took}, from {runs}\n")
-}
-
-/// The verdict in what the guard explains.
-fn verdict_line(explained: &str) -> Option<&str> {
-    explained.lines().find_map(|line| line.strip_prefix("verdict: "))
 }

@@ -9,7 +9,7 @@ use gnoma_host::{
     HostError, Project, clock,
     schedules::{
         NewSchedule, create_schedule, delete_schedule, describe_schedules, limits_reset_ms,
-        pause_schedule, schedules_as_json, unknown_zone,
+        pause_schedule, schedules_as_json, time_in_zone, unknown_zone,
     },
 };
 
@@ -64,13 +64,15 @@ async fn rule_from_args(
 fn describe_new(record: &ScheduleRecord, now_ms: i64) -> String {
     let ScheduleRecord { id, words, rule, .. } = record;
     let when = match record.peek_next_run(now_ms) {
-        Some(NextRun::At(at_ms)) => clock::time_near(at_ms, now_ms),
+        Some(NextRun::At(at_ms)) => time_in_zone(record, at_ms, now_ms),
         Some(NextRun::Due { .. } | NextRun::Over) | None => "now".to_owned(),
     };
     let budget = format_usd(record.budget_micro_usd);
     let mode = record.mode.map_or("plan", |mode| mode.name());
+    let is_elsewhere = record.zone != clock::zone_name();
+    let zone = if is_elsewhere { format!(" ({})", record.zone) } else { String::new() };
     format!(
-        "schedule {id}: {} {rule}, the first time {when}, in mode {mode}, for at most {budget} a run\n",
+        "schedule {id}: {} {rule}, the first time {when}{zone}, in mode {mode}, for at most {budget} a run\n",
         words.join(" ")
     )
 }

@@ -1,6 +1,6 @@
 //! `gnoma trust`: shows what a project would run and decide, and trusts it after a yes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use gnoma_config::{paths, pin, project_root, trust::Store};
@@ -9,35 +9,20 @@ use gnoma_host::{Folders as _, HostError, crate_options, trust_preview};
 
 use super::common::print_safe_text;
 use crate::{
-    args::TurnArgs,
+    args::{TrustArgs, TurnArgs},
     environment::ProcessEnvironment,
     launch_request,
     report::{self, Exit},
     screen, terminal,
 };
 
-/// The trust change or list that the person wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TrustRequest {
-    /// Trust in a folder; with `is_confirmed` without a question.
-    Trust {
-        /// The person has said yes on the command line.
-        is_confirmed: bool,
-    },
-    /// No more trust in a folder.
-    Revoke,
-    /// The folders that are trusted.
-    List,
-}
-
 pub(crate) fn run(
-    folder: Option<PathBuf>,
-    wanted: TrustRequest,
+    wanted: &TrustArgs,
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let mut store = Store::open(&around.environment.state_dir())?;
-    if wanted == TrustRequest::List {
+    if wanted.list {
         if store.list().next().is_none() {
             report::print_line("no folder is trusted");
         }
@@ -46,27 +31,23 @@ pub(crate) fn run(
     }
     let SessionSpec { folder: cwd, environment, .. } =
         crate_options::resolve_folders(launch_request::spec_from_args(args, around))?;
-    let folder = match folder {
+    let folder = match &wanted.folder {
         Some(named) => {
-            let folder = cwd.join(&named);
+            let folder = cwd.join(named);
             // A folder that is gone can still lose its trust.
-            if wanted != TrustRequest::Revoke {
-                refuse_no_folder(&folder, &named)?;
+            if !wanted.revoke {
+                refuse_no_folder(&folder, named)?;
             }
             folder
         }
         None => project_root(&cwd, &environment.config_dir()).unwrap_or(cwd),
     };
-    match wanted {
-        TrustRequest::Trust { is_confirmed } => {
-            trust_folder(&mut store, &folder, is_confirmed, around)
-        }
-        TrustRequest::Revoke | TrustRequest::List => {
-            let was = store.revoke(&folder)?;
-            let text = if was { "is no longer trusted" } else { "was not trusted" };
-            print_safe_text(&format!("{} {text}\n", folder.display()))
-        }
+    if wanted.revoke {
+        let was = store.revoke(&folder)?;
+        let text = if was { "is no longer trusted" } else { "was not trusted" };
+        return print_safe_text(&format!("{} {text}\n", folder.display()));
     }
+    trust_folder(&mut store, &folder, wanted.yes, around)
 }
 
 /// Refuses what is no folder, as it was named.

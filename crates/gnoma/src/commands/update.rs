@@ -21,7 +21,7 @@ enum InstallMethod {
     Debian,
     /// A build in a checkout of the source.
     Checkout,
-    /// A file that somebody put there.
+    /// A file that was copied there by hand.
     File,
 }
 

@@ -14,7 +14,7 @@ use super::{
     serve::{self, ServeOptions},
 };
 use crate::{
-    args::TurnArgs,
+    args::{TurnArgs, WebArgs},
     environment::ProcessEnvironment,
     front::Signals,
     launch_request,
@@ -24,79 +24,53 @@ use crate::{
     web_devices,
 };
 
-/// The options with which a page is served.
-#[derive(Clone, Debug)]
-pub(super) struct PageOptions {
-    pub(super) port: u16,
-    /// Also from other machines.
-    pub(super) lan: bool,
-    /// With links that nobody has yet.
-    pub(super) new_links: bool,
-    /// At the name of a tunnel as well; an empty one asks how to make a tunnel.
-    pub(super) tunnel: Option<String>,
-    /// With the link as a picture for a phone's camera.
-    pub(super) has_qr: bool,
-    /// The device that the link is for.
-    pub(super) device: Option<String>,
+/// Serves the page, or lists or revokes the links of devices.
+pub(super) async fn run(
+    wanted: &WebArgs,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
+    match &wanted.revoke {
+        _ if wanted.devices => list_devices(around),
+        Some(name) => revoke_device(name, around),
+        None => serve_page(wanted, args, around).await,
+    }
 }
 
 /// Lists the devices with a link of their own.
-pub(super) fn list_devices(around: &ProcessEnvironment) -> Result<Exit> {
+fn list_devices(around: &ProcessEnvironment) -> Result<Exit> {
     print_safe_text(&(web_devices::describe_devices(&around.environment.state_dir()) + "\n"))?;
     Ok(Exit::Done)
 }
 
 /// Revokes the link of a device. Servers that run notice it within two seconds.
-pub(super) fn revoke_device(name: &str, around: &ProcessEnvironment) -> Result<Exit> {
+fn revoke_device(name: &str, around: &ProcessEnvironment) -> Result<Exit> {
     web_devices::revoke_device(&around.environment.state_dir(), name)?;
     report::print_line(format_args!("the link of `{name}` was revoked; its pages end"));
     Ok(Exit::Done)
 }
 
 /// Serves the page: for the server of this user where one runs, else as that server.
-pub(super) async fn run(
-    wanted: PageOptions,
+async fn serve_page(
+    wanted: &WebArgs,
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let PageOptions { port, lan, new_links, tunnel, has_qr, device } = wanted;
-    if lan {
-        return Err(web::remote_access_error(port, "`--lan` is not available").into());
+    if wanted.lan {
+        return Err(web::remote_access_error(wanted.port, "`--lan` is not available").into());
     }
     let running = server::connect_if_running(around).await?;
-    if new_links {
+    if wanted.new_links {
         web::renew_token(around)?;
         report::print_line("the links were replaced; a running server shows the new ones");
     }
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let spec = launch_request::spec_from_args(args, around);
     // Settings that cannot be read are told by the sessions.
     let loaded = load_settings(args, around).map(|(_, loaded)| ProjectSettings::from(loaded));
     let is_private = loaded.map_or(args.incognito, |it| it.keeping.privacy.incognito);
-    let tunnel = match tunnel {
-        Some(name) if name.is_empty() => {
-            web::tell_tunnels(port, around);
-            None
-        }
-        tunnel => tunnel,
-    };
-    if has_qr && tunnel.is_none() {
-        return Err(web::unreachable_link_error().into());
-    }
-    let state = around.environment.state_dir();
-    let device = match device {
-        Some(_) if is_private => {
-            let cause =
-                "in incognito the links end with the server, so no device has one of its own";
-            return Err(HostError::usage(cause).into());
-        }
-        Some(name) => Some(web_devices::add_device(&state, &name)?),
-        None => None,
-    };
-    let listening =
-        WebListener::open(address, is_private, tunnel, around).await?.with_device(device);
+    let listening = open_listener(wanted, is_private, around).await?;
     listening.tell_links();
-    if has_qr {
+    if wanted.qr {
         listening.tell_qr();
     }
     if running.is_none() {
@@ -115,4 +89,34 @@ pub(super) async fn run(
         signal = signals.next() => Ok(Exit::Signalled(signal)),
         () = listening.serve(site) => Ok(Exit::Done),
     }
+}
+
+/// Listens for browsers, also at the name of a tunnel and with the link of a device, if those are wanted.
+async fn open_listener(
+    wanted: &WebArgs,
+    is_private: bool,
+    around: &ProcessEnvironment,
+) -> Result<WebListener> {
+    let tunnel = match &wanted.tunnel {
+        Some(name) if name.is_empty() => {
+            web::tell_tunnels(wanted.port, around);
+            None
+        }
+        tunnel => tunnel.clone(),
+    };
+    if wanted.qr && tunnel.is_none() {
+        return Err(web::unreachable_link_error().into());
+    }
+    let device = match &wanted.device {
+        Some(_) if is_private => {
+            let cause =
+                "in incognito the links end with the server, so no device has one of its own";
+            return Err(HostError::usage(cause).into());
+        }
+        Some(name) => Some(web_devices::add_device(&around.environment.state_dir(), name)?),
+        None => None,
+    };
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, wanted.port));
+    let listening = WebListener::open(address, is_private, tunnel, around).await?;
+    Ok(listening.with_device(device))
 }

@@ -3,7 +3,7 @@
 mod image;
 mod programs;
 
-use std::{path::PathBuf, sync::Arc, sync::mpsc};
+use std::{io, path::PathBuf, sync::Arc, sync::mpsc};
 
 use gnoma_core::{names, protocol::SessionSpec};
 use gnoma_host::{
@@ -87,7 +87,10 @@ impl<'a> EffectHandler<'a> {
 
     fn write_status(&self, facts: Value) -> LoopAction {
         let Some(script) = self.status.clone() else { return LoopAction::Done };
-        let job = move || Input::StatusLine(Handle::current().block_on(script.run(facts)));
+        let job = move || match Handle::current().block_on(script.run(facts)) {
+            Ok(line) => Input::StatusLine(line),
+            Err(error) => Input::StatusScriptFailed(error.to_string()),
+        };
         LoopAction::Work(Box::new(job))
     }
 
@@ -109,11 +112,7 @@ impl<'a> EffectHandler<'a> {
 
     fn save_drafts(&self, drafts: Vec<Draft>) -> LoopAction {
         let drafts: Vec<_> = drafts.into_iter().map(|draft| self.without_secrets(draft)).collect();
-        to_loop_action(
-            self.files
-                .save_drafts(&drafts)
-                .map_err(|error| format!("cannot save your draft: {error}")),
-        )
+        to_loop_action(self.files.save_drafts(&drafts), "save your draft")
     }
 
     fn without_secrets(&self, draft: Draft) -> Draft {
@@ -128,7 +127,7 @@ impl<'a> EffectHandler<'a> {
 
     fn add_to_history(&self, line: &str) -> LoopAction {
         let kept = self.files.append_history(&self.project.firewall.redact_text(line));
-        to_loop_action(kept.map_err(|error| format!("cannot save the input history: {error}")))
+        to_loop_action(kept, "save the input history")
     }
 
     fn list_files(&self) -> Job {
@@ -234,10 +233,11 @@ impl run::EffectHandler for EffectHandler<'_> {
     }
 }
 
-fn to_loop_action(outcome: Result<(), String>) -> LoopAction {
-    match outcome {
+/// `what` names the work that may have failed, as in "cannot save your draft".
+fn to_loop_action(done: io::Result<()>, what: &str) -> LoopAction {
+    match done {
         Ok(()) => LoopAction::Done,
-        Err(text) => LoopAction::Hear(Input::Failed(text)),
+        Err(error) => LoopAction::Hear(Input::Failed(format!("cannot {what}: {error}"))),
     }
 }
 

@@ -126,7 +126,7 @@ impl ViewFiles {
         Err(io::Error::other("too many gnoma processes are using this project"))
     }
 
-    /// `None` where somebody else holds it.
+    /// Locks the draft of that number; `None` if another process holds it.
     fn lock_draft(&self, number: usize) -> io::Result<Option<File>> {
         let path = self.folder.join(format!("{}-{number}.lock", self.name));
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;

@@ -20,7 +20,7 @@ pub(super) fn load_themes(project: &Project) -> ThemeSet {
     sort::sort_items(&mut files);
     ThemeSet::from_files(files.into_iter().filter_map(|file| {
         let name = file.file_stem()?.to_str()?.to_owned();
-        let text = files::read(&file, MAX_BYTES).map_err(|error| error.to_string());
+        let text = files::read(&file, MAX_BYTES);
         Some((name, text.map(Option::unwrap_or_default)))
     }))
 }

@@ -204,7 +204,9 @@ async fn help_version_and_completions() {
     let help = world.run(&["--help"]).await;
     assert!(help.out.contains("Exit codes"), "{}", help.out);
     let script = world.run(&["completions", "bash"]).await;
-    assert!(script.out.contains("_gnoma") && script.out.contains("accept_edits"));
+    assert!(script.out.contains("completions bash -- "), "{}", script.out);
+    let words = ["completions", "zsh", "--", "exec", "--permission", "acc"];
+    assert_eq!(world.run(&words).await.out.split(':').next(), Some("accept_edits"));
     assert_eq!(world.run(&["--no-such-flag"]).await.code, Some(2));
     assert_eq!(world.run(&[]).await.code, Some(2));
 }

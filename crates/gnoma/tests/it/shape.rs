@@ -98,7 +98,8 @@ async fn cell(row: usize, sample: &'static Sample, column: usize) -> Vec<String>
         (Manner::Never, _) => wrong.push(format!("{run:?}")),
         (_, Some(0)) => match serde_json::from_str::<Value>(&run.out) {
             Ok(value) if value == expected && run.out.lines().count() == 1 => {
-                wrong.extend(Schema::parse(sample.schema).unwrap().check(&value).err());
+                let checked = Schema::parse(sample.schema).unwrap().check(&value);
+                wrong.extend(checked.err().map(|error| error.to_string()));
             }
             other => wrong.push(format!("{other:?} of {run:?}")),
         },

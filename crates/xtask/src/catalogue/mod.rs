@@ -3,6 +3,7 @@
 //! The same packages give the same bytes: no clock is read, everything is sorted, and the day of the
 //! list is that of its newest source. Which models are worth using is decided where the list is read.
 
+mod error;
 mod fetch;
 mod merge;
 mod name;
@@ -12,6 +13,7 @@ mod write;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
+pub use self::error::CatalogueError;
 use self::{fetch::FetchedData, merge::Sources, providers::PROVIDERS};
 
 /// Bytes the list may take; compressed it takes a fifth of it.
@@ -20,13 +22,14 @@ pub const MAX_BYTES: usize = 150_000;
 /// Downloads the sources, writes the list to `output`, and tells what is worth knowing about it.
 ///
 /// # Errors
-/// Words on what could not be downloaded, read or written. The old list stays.
-pub fn write_catalogue(output: &Path) -> Result<String, String> {
+/// The sources cannot be downloaded or read, or the list cannot be written.
+pub fn write_catalogue(output: &Path) -> Result<String, CatalogueError> {
     let (text, report) = build_list(&fetch::fetch_packages()?);
     if text.len() > MAX_BYTES {
-        return Err(format!("it would take {} bytes, more than {MAX_BYTES}", text.len()));
+        return Err(CatalogueError::TooLong { bytes: text.len(), most: MAX_BYTES });
     }
-    fs::write(output, &text).map_err(|error| format!("{}: {error}", output.display()))?;
+    fs::write(output, &text)
+        .map_err(|cause| CatalogueError::File { path: output.to_owned(), cause })?;
     Ok(report)
 }
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::error::TestRunError;
+
 /// One program with tests.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TestProgram {
@@ -36,16 +38,14 @@ impl TestProgram {
 ///
 /// # Errors
 /// If a message about a test program lacks what names it.
-pub fn test_programs(messages: &str) -> Result<Vec<TestProgram>, String> {
+pub fn test_programs(messages: &str) -> Result<Vec<TestProgram>, TestRunError> {
     let mut programs = Vec::new();
     for message in messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
         let is_test =
             message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
         if let (true, Some(executable)) = (is_test, message["executable"].as_str()) {
-            programs.push(
-                read_artifact(&message, executable)
-                    .ok_or_else(|| format!("cannot read: {message}"))?,
-            );
+            let program = read_artifact(&message, executable);
+            programs.push(program.ok_or_else(|| TestRunError::Artifact(message.to_string()))?);
         }
     }
     programs.sort_by_key(TestProgram::label);

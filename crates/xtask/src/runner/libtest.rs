@@ -14,6 +14,7 @@ use std::{
 
 use super::{
     TestProgram,
+    error::TestRunError,
     result::{TestOutcome, TestResult},
 };
 
@@ -37,14 +38,14 @@ pub(super) struct Selection {
 ///
 /// # Errors
 /// If it cannot be started or fails.
-pub(super) fn list_tests(program: &TestProgram) -> Result<Vec<String>, String> {
+pub(super) fn list_tests(program: &TestProgram) -> Result<Vec<String>, TestRunError> {
     let output = Command::new(&program.executable)
         .args(["--list", "--format", "terse"])
         .current_dir(&program.folder)
         .output()
-        .map_err(|error| format!("{}: {error}", program.label()))?;
+        .map_err(|cause| TestRunError::Program { program: program.label(), cause })?;
     if !output.status.success() {
-        return Err(format!("{} does not list its tests: {}", program.label(), output.status));
+        return Err(TestRunError::NoList { program: program.label(), status: output.status });
     }
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
@@ -89,7 +90,7 @@ pub(super) fn run_program(
     program: &TestProgram,
     selection: &Selection,
     folder: &Path,
-) -> Result<ProgramRun, String> {
+) -> Result<ProgramRun, TestRunError> {
     let threads = thread::available_parallelism().map_or(1, usize::from) * TESTS_PER_PROCESSOR;
     let mut arguments = vec!["--exact".to_owned(), format!("--test-threads={threads}")];
     for test in &selection.without {
@@ -111,7 +112,7 @@ pub(super) fn run_alone(
     timeout: Duration,
     attempt: u32,
     folder: &Path,
-) -> Result<ProgramRun, String> {
+) -> Result<ProgramRun, TestRunError> {
     // With one thread libtest would run it on the main thread, whose name says nothing (`gnoma_testkit::skip`).
     let arguments = ["--exact", test, "--test-threads=2"].map(str::to_owned);
     let log = format!("{}.{}.{attempt}", program.file_stem(), test.replace("::", "."));
@@ -127,11 +128,11 @@ fn capture_output(
     timeout: Duration,
     log: &str,
     folder: &Path,
-) -> Result<ProgramOutput, String> {
-    let describe = |error: std::io::Error| format!("{}: {error}", program.label());
+) -> Result<ProgramOutput, TestRunError> {
+    let of_program = |cause| TestRunError::Program { program: program.label(), cause };
     let paths = ["log", "stderr.log"].map(|ending| folder.join(format!("{log}.{ending}")));
     let [stdout, stderr] = paths.each_ref().map(File::create);
-    let (stdout, stderr) = (stdout.map_err(describe)?, stderr.map_err(describe)?);
+    let (stdout, stderr) = (stdout.map_err(of_program)?, stderr.map_err(of_program)?);
     let mut child = Command::new(&program.executable)
         .args(arguments)
         .current_dir(&program.folder)
@@ -140,13 +141,13 @@ fn capture_output(
         .env("CARGO_PKG_NAME", &program.package)
         .env("GNOMA_SKIPS", folder.join(format!("{}.skips", program.file_stem())))
         .stdin(Stdio::null())
-        .stdout(stdout.try_clone().map_err(describe)?)
-        .stderr(stderr.try_clone().map_err(describe)?)
+        .stdout(stdout.try_clone().map_err(of_program)?)
+        .stderr(stderr.try_clone().map_err(of_program)?)
         .spawn()
-        .map_err(describe)?;
-    wait_for_end(&mut child, [&stdout, &stderr], timeout).map_err(describe)?;
+        .map_err(of_program)?;
+    wait_for_end(&mut child, [&stdout, &stderr], timeout).map_err(of_program)?;
     let [stdout, stderr] = paths.map(|path| {
-        fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(describe)
+        fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(of_program)
     });
     Ok(ProgramOutput { stdout: stdout?, stderr: stderr? })
 }

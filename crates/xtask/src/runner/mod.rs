@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, reason = "a command for developers")]
 
 mod artifacts;
+mod error;
 mod libtest;
 mod report;
 mod result;
@@ -27,6 +28,7 @@ use std::{
 };
 
 pub use artifacts::{TestProgram, test_programs};
+pub use error::TestRunError;
 use libtest::{ProgramRun, Selection};
 use report::Report;
 use result::{TestOutcome, TestResult};
@@ -54,13 +56,13 @@ pub fn run_tests(
     programs: &[TestProgram],
     folder: &Path,
     options: &RunOptions,
-) -> Result<bool, String> {
+) -> Result<bool, TestRunError> {
+    let of_folder = |cause| TestRunError::File { path: folder.to_owned(), cause };
     let began = Instant::now();
     let _absent_at_first = fs::remove_dir_all(folder);
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    fs::create_dir_all(folder).map_err(of_folder)?;
     // Test programs run in the folders of their crates.
-    let folder =
-        &fs::canonicalize(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let folder = &fs::canonicalize(folder).map_err(of_folder)?;
     let before = report::temp_folder_names();
     let serial = serial::read_list()?;
     let plan = make_plan(programs, &serial, options)?;
@@ -82,7 +84,7 @@ pub fn run_tests(
 ///
 /// # Errors
 /// As [`run_tests`].
-pub fn list_tests(programs: &[TestProgram]) -> Result<String, String> {
+pub fn list_tests(programs: &[TestProgram]) -> Result<String, TestRunError> {
     let serial = serial::read_list()?;
     let mut lines = Vec::new();
     for program in programs {
@@ -109,7 +111,7 @@ fn make_plan<'a>(
     programs: &'a [TestProgram],
     serial: &'a [SerialTest],
     options: &RunOptions,
-) -> Result<Plan<'a>, String> {
+) -> Result<Plan<'a>, TestRunError> {
     let mut plan = Plan { parallel: Vec::new(), serial: Vec::new() };
     let mut unknown: BTreeSet<&str> = serial.iter().map(|entry| entry.test.as_str()).collect();
     for program in programs {
@@ -136,17 +138,17 @@ fn make_plan<'a>(
         }
     }
     match unknown.first() {
-        Some(test) => Err(format!("the list of serial tests names `{test}`, which does not exist")),
+        Some(test) => Err(TestRunError::UnknownSerialTest((*test).to_owned())),
         None => Ok(plan),
     }
 }
 
 /// Runs the programs, [`PROGRAMS_AT_ONCE`] at a time, the ones with the most tests first.
-fn run_side_by_side(plan: &Plan<'_>, folder: &Path) -> Result<Vec<TestResult>, String> {
+fn run_side_by_side(plan: &Plan<'_>, folder: &Path) -> Result<Vec<TestResult>, TestRunError> {
     let mut programs: Vec<_> = plan.parallel.iter().collect();
     programs.sort_by_key(|(_, selection)| std::cmp::Reverse(selection.tests.len()));
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let run = || -> Result<(), String> {
+    let run = || -> Result<(), TestRunError> {
         while let Some((program, selection)) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let began = Instant::now();
             let done = libtest::run_program(program, selection, folder)?;
@@ -169,9 +171,9 @@ fn run_side_by_side(plan: &Plan<'_>, folder: &Path) -> Result<Vec<TestResult>, S
     };
     thread::scope(|scope| {
         let runners: Vec<_> = (0..PROGRAMS_AT_ONCE).map(|_| scope.spawn(run)).collect();
-        runners.into_iter().try_for_each(|runner| {
-            runner.join().unwrap_or_else(|_| Err("a thread of the test runner panicked".to_owned()))
-        })
+        runners
+            .into_iter()
+            .try_for_each(|runner| runner.join().unwrap_or(Err(TestRunError::Panicked)))
     })?;
     Ok(results.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
@@ -180,7 +182,7 @@ fn run_side_by_side(plan: &Plan<'_>, folder: &Path) -> Result<Vec<TestResult>, S
 fn run_serial_test(
     (program, entry): &(&TestProgram, &SerialTest),
     folder: &Path,
-) -> Result<Vec<TestResult>, String> {
+) -> Result<Vec<TestResult>, TestRunError> {
     let began = Instant::now();
     let before = report::temp_folder_names();
     let run = |attempt| libtest::run_alone(program, &entry.test, entry.timeout, attempt, folder);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::TestProgram;
+use super::{TestProgram, error::TestRunError};
 
 /// `package program test seconds`, one a line; `#` begins a comment.
 const LIST: &str = include_str!("serial.txt");
@@ -30,19 +30,21 @@ impl SerialTest {
 /// Reads the list that is part of this program.
 ///
 /// # Errors
-/// The line that cannot be read, or that the list is too long.
-pub(super) fn read_list() -> Result<Vec<SerialTest>, String> {
+/// A line cannot be read, or the list is too long.
+pub(super) fn read_list() -> Result<Vec<SerialTest>, TestRunError> {
     parse_list(LIST)
 }
 
-fn parse_list(list: &str) -> Result<Vec<SerialTest>, String> {
+fn parse_list(list: &str) -> Result<Vec<SerialTest>, TestRunError> {
     let lines = list.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let tests = lines.filter(|line| !line.is_empty()).map(|line| {
         let words: Vec<_> = line.split_whitespace().collect();
         let [package, program, test, seconds] = words.as_slice() else {
-            return Err(format!("serial.txt: not `package program test seconds`: {line}"));
+            return Err(TestRunError::SerialLine(line.to_owned()));
         };
-        let seconds = seconds.parse().map_err(|error| format!("serial.txt: {line}: {error}"))?;
+        let seconds = seconds
+            .parse::<u64>()
+            .map_err(|cause| TestRunError::SerialSeconds { line: line.to_owned(), cause })?;
         Ok(SerialTest {
             package: (*package).to_owned(),
             program: (*program).to_owned(),
@@ -52,10 +54,7 @@ fn parse_list(list: &str) -> Result<Vec<SerialTest>, String> {
     });
     let tests: Vec<_> = tests.collect::<Result<_, _>>()?;
     if tests.len() > MAX_TESTS {
-        return Err(format!(
-            "serial.txt: {} tests, and at most {MAX_TESTS} may run one at a time",
-            tests.len()
-        ));
+        return Err(TestRunError::TooManySerialTests { count: tests.len(), most: MAX_TESTS });
     }
     Ok(tests)
 }
@@ -72,7 +71,8 @@ mod tests {
             (tests[0].test.as_str(), tests[0].timeout),
             ("tmux::a_day", Duration::from_secs(90))
         );
-        assert!(parse_list("gnoma it tmux::a_day").unwrap_err().contains("tmux::a_day"));
+        let error = parse_list("gnoma it tmux::a_day").unwrap_err().to_string();
+        assert!(error.contains("tmux::a_day"), "{error}");
         assert!(parse_list(&"a b c 1\n".repeat(MAX_TESTS + 1)).is_err());
     }
 }

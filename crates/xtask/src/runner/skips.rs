@@ -7,6 +7,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use super::error::TestRunError;
+
 /// A test that could not run.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Skip {
@@ -17,13 +19,14 @@ pub(super) struct Skip {
 }
 
 /// Reads what the tests of all programs recorded below `folder` (see `gnoma_testkit::skip`).
-pub(super) fn read_all(folder: &Path) -> Result<BTreeSet<Skip>, String> {
-    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+pub(super) fn read_all(folder: &Path) -> Result<BTreeSet<Skip>, TestRunError> {
+    let entries = fs::read_dir(folder)
+        .map_err(|cause| TestRunError::File { path: folder.to_owned(), cause })?;
     let mut skips = BTreeSet::new();
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         if path.extension().is_some_and(|extension| extension == "skips") {
             let text = fs::read_to_string(&path)
-                .map_err(|error| format!("{}: {error}", path.display()))?;
+                .map_err(|cause| TestRunError::File { path: path.clone(), cause })?;
             let program = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             skips.extend(text.lines().map(|line| {
                 let (test, reason) = line.split_once('\t').unwrap_or((line, "no reason given"));

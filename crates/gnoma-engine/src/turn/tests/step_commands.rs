@@ -1,6 +1,6 @@
-//! Commands of tasks' steps: turns of their own, whose output stays whatever ends them.
+//! Commands of tasks' steps, and steps side by side: turns of their own, whose output stays whatever ends them.
 
-use gnoma_core::{StopReason, ToolOutcome, session::Outcome};
+use gnoma_core::{RawJson, StopReason, ToolOutcome, session::Outcome};
 
 use super::steps::*;
 use crate::turn::*;
@@ -50,4 +50,42 @@ fn step_command_that_was_stopped_before_it_began_says_so() {
     let fx = feed(&mut turn, [Input::Cancel]);
     assert_eq!(outcome(&fx), Some(&Outcome::Cancelled));
     assert!(last_text(&turn).contains("$ build\n[not run: the user stopped"), "{turn:?}");
+}
+
+fn side_steps(ids: &[&str]) -> Input {
+    let step = |id: &&str| SideCall {
+        call: ToolCall::new(CallId::new(*id), "read", RawJson::empty_object()),
+        head: format!("step {id}:\n"),
+        tail: "",
+    };
+    Input::RunSideSteps(ids.iter().map(step).collect())
+}
+
+fn texts(turn: &Turn) -> Vec<String> {
+    turn.history().iter().map(|message| message.text_content()).collect()
+}
+
+#[test]
+fn side_steps_run_at_once_and_are_told_in_their_order() {
+    let mut turn = turn(Limits::default());
+    assert_eq!(judges(&feed(&mut turn, [side_steps(&["a", "b", "c"])])), 3);
+    feed(&mut turn, [allow("a"), allow("b"), allow("c"), done("b", "two")]);
+    assert!(turn.history().is_empty(), "the first step has not ended");
+    feed(&mut turn, [done("a", "one")]);
+    assert_eq!(texts(&turn), ["step a:\none", "step b:\ntwo"]);
+    let failed = Input::ToolDone(CallId::new("c"), ToolOutcome::failure_text("no"), 1);
+    let fx = feed(&mut turn, [failed]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
+    assert_eq!(texts(&turn).last().map(String::as_str), Some("step c:\nno"));
+}
+
+#[test]
+fn side_steps_that_are_stopped_keep_what_had_ended() {
+    let mut turn = turn(Limits::default());
+    feed(&mut turn, [side_steps(&["a", "b"]), allow("a"), allow("b"), done("b", "two")]);
+    assert_eq!(outcome(&feed(&mut turn, [Input::Cancel])), None);
+    let interrupted = ToolOutcome::Interrupted(String::new());
+    let fx = feed(&mut turn, [Input::ToolDone(CallId::new("a"), interrupted, 1)]);
+    assert_eq!(outcome(&fx), Some(&Outcome::Cancelled));
+    assert_eq!(texts(&turn), ["step a:\n[stopped before it ended]", "step b:\ntwo"]);
 }

@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{ErrorKind, ProviderError, tool::BoxFuture};
+use gnoma_core::{
+    ErrorKind, ProviderError,
+    store::{StoreError, StoreErrorKind, StoreFuture},
+};
 use gnoma_engine::routing::{Exchange, RoutingOptions, Strategy, VitalsStore};
 use gnoma_testkit::Answer;
 
@@ -29,9 +32,11 @@ impl VitalsStore for Wall {
         self.text.lock().unwrap().is_none()
     }
 
-    fn exchange(&self, exchange: Exchange) -> BoxFuture<'_, Result<(), String>> {
+    fn exchange(&self, exchange: Exchange) -> StoreFuture<'_, ()> {
         if self.is_broken.load(Ordering::SeqCst) {
-            return Box::pin(async { Err("the wall has fallen".to_owned()) });
+            return Box::pin(async {
+                Err(StoreError::new(StoreErrorKind::Io, "the wall has fallen"))
+            });
         }
         let mut text = self.text.lock().unwrap();
         if let Some(new) = exchange(text.as_deref()) {

@@ -18,6 +18,7 @@ fn step(text: &str, failed_models: Vec<ModelRef>) -> Command {
         announcement,
         failed_models,
         name,
+        ..StepTurn::default()
     })
 }
 

@@ -12,7 +12,8 @@ use gnoma_core::{
     Command, ErrorKind, Event, Message, ModelRef, ModelRequest, Price, ProviderError, StreamEvent,
     ToolOutcome, Usage,
     session::{Outcome, PermissionMode, Routing, SessionState},
-    tool::{Access, BoxFuture, CommandReport, ToolKind, ToolOutput},
+    store::StoreFuture,
+    tool::{Access, CommandReport, ToolKind, ToolOutput},
 };
 use gnoma_engine::{
     Arm, PersistenceOptions, Routes,
@@ -80,7 +81,7 @@ pub(super) fn name(model: &str) -> ModelRef {
 struct Notes(Mutex<Vec<Learnt>>);
 
 impl OutcomeStore for Notes {
-    fn learn_outcome(&self, outcome: Learnt) -> BoxFuture<'_, Result<(), String>> {
+    fn learn_outcome(&self, outcome: Learnt) -> StoreFuture<'_, ()> {
         self.0.lock().unwrap().push(outcome);
         Box::pin(async { Ok(()) })
     }

@@ -60,7 +60,7 @@ impl Inbox<'_> {
             return self.whole_stream(start, id);
         }
         match (self.on_messages(&text, Some(id)), broken) {
-            // What has come is no answer because the rest is missing.
+            // The part that has come is no answer, because the rest is missing.
             (None | Some(Err(CallError::Unreadable(_))), Some(error)) => {
                 return Err(net_error(error));
             }
@@ -80,7 +80,7 @@ impl Inbox<'_> {
     /// A stream of events that came as a document of another kind.
     fn whole_stream(&self, text: &str, id: u64) -> Result<Value, CallError> {
         let (mut events, mut whole) = (Events::default(), Vec::new());
-        // It is not larger than a message.
+        // The text is not larger than a message may be.
         events.push(text.as_bytes(), &mut whole).ok();
         whole.extend(events.finish_event());
         let answer = whole.iter().find_map(|event| self.on_messages(&event.data, Some(id)));
@@ -134,7 +134,7 @@ impl Inbox<'_> {
                     }
                 },
                 Some(Err(error)) => {
-                    // What is cut off comes again.
+                    // The server sends an event that was cut off again.
                     events.finish_event();
                     Some(Some(error))
                 }

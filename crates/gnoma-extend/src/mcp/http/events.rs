@@ -35,7 +35,7 @@ async fn follow_session(inbox: &Inbox<'_>, opened: &mut Option<oneshot::Sender<(
     let mut in_vain = 0;
     while in_vain < MAX_RESUMES {
         let resumed = resume_stream(inbox.shared, events.last_id.as_deref()).await;
-        // Who waited for it may have gone on.
+        // The request that waits for it may have been cancelled.
         opened.take().map(|opened| opened.send(()).ok());
         match resumed {
             Ok(body) => {

@@ -21,6 +21,26 @@ pub(crate) struct HeaderParameter {
     path: Vec<String>,
 }
 
+/// The reason why the marks in a tool's schema are not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HeaderParameterError {
+    /// Two arguments are sent in one header, which has this name.
+    #[error("two of its arguments are sent in the header `{0}`")]
+    SameHeader(String),
+    /// A mark is set at something else than an argument.
+    #[error("`{MARK}` is set where no argument is")]
+    NoArgument,
+    /// The mark of this argument is not the name of a header.
+    #[error("`{MARK}` of `{0}` is no name of a header")]
+    HeaderName(String),
+    /// Values of this argument cannot be sent in a header.
+    #[error("`{0}` is sent in a header, but is neither text nor a whole number nor a truth value")]
+    ArgumentKind(String),
+    /// Values of this argument may be numbers that some servers read inexactly.
+    #[error("`{0}` is sent in a header, but may be too large a number for one")]
+    ArgumentRange(String),
+}
+
 impl HeaderParameter {
     /// The header of a call with these arguments; `None` where the argument is not there.
     pub(crate) fn to_header(&self, arguments: &Map<String, Value>) -> Option<(String, String)> {
@@ -63,8 +83,10 @@ fn encode_header_value(text: &str) -> String {
 /// The arguments that a tool's schema marks.
 ///
 /// # Errors
-/// Why a mark is not valid, which makes the tool unusable over HTTP.
-pub(crate) fn find_header_parameters(schema: &Value) -> Result<Vec<HeaderParameter>, String> {
+/// A mark is not valid, which makes the tool unusable over HTTP.
+pub(crate) fn find_header_parameters(
+    schema: &Value,
+) -> Result<Vec<HeaderParameter>, HeaderParameterError> {
     let mut found = Vec::new();
     let mut path = Vec::new();
     collect_parameters(schema, &mut path, &mut found)?;
@@ -72,11 +94,11 @@ pub(crate) fn find_header_parameters(schema: &Value) -> Result<Vec<HeaderParamet
         |one: &HeaderParameter, other: &HeaderParameter| one.name.eq_ignore_ascii_case(&other.name);
     for (at, one) in found.iter().enumerate() {
         if found.iter().skip(at + 1).any(|other| is_same(one, other)) {
-            return Err(format!("two of its arguments are sent in the header `{}`", one.name));
+            return Err(HeaderParameterError::SameHeader(one.name.clone()));
         }
     }
     if count_marks(schema, 0) != found.len() {
-        return Err(format!("`{MARK}` is set where no argument is"));
+        return Err(HeaderParameterError::NoArgument);
     }
     Ok(found)
 }
@@ -85,7 +107,7 @@ fn collect_parameters(
     schema: &Value,
     path: &mut Vec<String>,
     found: &mut Vec<HeaderParameter>,
-) -> Result<(), String> {
+) -> Result<(), HeaderParameterError> {
     /// Deepest arguments that are looked at.
     const MAX_DEPTH: usize = 32;
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
@@ -98,9 +120,8 @@ fn collect_parameters(
         path.push(key.clone());
         if let Some(mark) = property.get(MARK) {
             let name = mark.as_str().filter(|name| is_token(name));
-            let name = name.ok_or_else(|| format!("`{MARK}` of `{key}` is no name of a header"))?;
-            check_kind(property)
-                .map_err(|why| format!("`{key}` is sent in a header, but {why}"))?;
+            let name = name.ok_or_else(|| HeaderParameterError::HeaderName(key.clone()))?;
+            check_kind(key, property)?;
             found.push(HeaderParameter { name: name.to_owned(), path: path.clone() });
         }
         collect_parameters(property, path, found)?;
@@ -114,17 +135,18 @@ fn is_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_part)
 }
 
-fn check_kind(property: &Value) -> Result<(), String> {
+/// Checks that the values of the argument `key` can be sent in a header.
+fn check_kind(key: &str, property: &Value) -> Result<(), HeaderParameterError> {
     match property.get("type").and_then(Value::as_str) {
         Some("string" | "boolean" | "integer") => (),
-        _ => return Err("is neither text nor a whole number nor a truth value".to_owned()),
+        _ => return Err(HeaderParameterError::ArgumentKind(key.to_owned())),
     }
     let is_exact = |key: &str| {
         let limit = property.get(key).and_then(Value::as_f64);
         limit.is_none_or(|limit| limit.abs() <= MAX_EXACT as f64)
     };
     let is_fine = is_exact("minimum") && is_exact("maximum");
-    is_fine.then_some(()).ok_or_else(|| "may be too large a number for one".to_owned())
+    is_fine.then_some(()).ok_or_else(|| HeaderParameterError::ArgumentRange(key.to_owned()))
 }
 
 /// Returns the number of marks anywhere in a schema, also where they mean nothing.

@@ -9,6 +9,6 @@ mod post;
 mod state;
 
 pub(super) use self::{
-    headers::{HeaderParameter, find_header_parameters},
+    headers::{HeaderParameter, HeaderParameterError, find_header_parameters},
     link::{HttpLink, OutgoingRequest},
 };

@@ -8,7 +8,8 @@ use tokio::sync::Mutex;
 use super::{
     super::error::CallError,
     discovery::discover_servers,
-    flow::{describe_token_error, granted_scopes, now_s},
+    error::OauthError,
+    flow::{granted_scopes, now_s},
     oauth_http::OauthHttp,
     registration::RegisteredClient,
     tokens::{StoredCredentials, Tokens},
@@ -16,6 +17,12 @@ use super::{
 
 /// A token is renewed when it has so many seconds left, or half of its time where that is less.
 const RENEW_BEFORE_S: u64 = 30;
+
+impl From<OauthError> for CallError {
+    fn from(error: OauthError) -> Self {
+        Self::Login(error.to_string())
+    }
+}
 
 /// Says who asks, in requests to one server.
 pub(crate) struct Authorizer {
@@ -39,7 +46,7 @@ impl Authorizer {
     /// The token; `None` where nobody has logged in.
     ///
     /// # Errors
-    /// What is saved cannot be read.
+    /// The saved tokens cannot be read.
     pub(crate) async fn token(&self) -> Result<Option<Secret<String>>, CallError> {
         if !self.tokens.are_there() {
             return Ok(None);
@@ -66,7 +73,7 @@ impl Authorizer {
     ) -> Result<Option<Secret<String>>, CallError> {
         let _alone = self.renewing.lock().await;
         let Some(stored) = self.read_stored().await? else { return Ok(None) };
-        // Somebody else was faster.
+        // Another request has renewed it.
         if let Some(token) = access_token(&stored).filter(|token| token.expose() != old.expose()) {
             return Ok(Some(token));
         }
@@ -82,14 +89,13 @@ impl Authorizer {
         mut stored: StoredCredentials,
         refresh: RefreshToken,
     ) -> Result<Option<Secret<String>>, CallError> {
-        let (resource, server) =
-            discover_servers(&self.door, &self.url, None).await.map_err(CallError::Login)?;
+        let (resource, server) = discover_servers(&self.door, &self.url, None).await?;
         // A token of one server is not shown to another.
         if stored.issuer.is_some() && stored.issuer != server.issuer {
             return Ok(None);
         }
         let client = RegisteredClient::from_stored(&stored.client_id, stored.client_secret.clone());
-        let requests = client.request_client(&server, None).map_err(CallError::Login)?;
+        let requests = client.request_client(&server, None)?;
         let request = requests.exchange_refresh_token(&refresh);
         let request = request.add_extra_param("resource", &resource.resource);
         let mut response = match request.request_async(&self.door).await {
@@ -99,7 +105,7 @@ impl Authorizer {
             {
                 return Ok(None);
             }
-            Err(error) => return Err(CallError::Login(describe_token_error(&error))),
+            Err(error) => return Err(OauthError::from(error).into()),
         };
         if response.refresh_token().is_none() {
             response.set_refresh_token(Some(refresh));
@@ -109,13 +115,12 @@ impl Authorizer {
         }
         stored.token_response = Some(response);
         stored.token_received_at = Some(now_s());
-        let written = self.tokens.write(&stored).await;
-        written.map_err(|error| CallError::Login(error.to_string()))?;
+        self.tokens.write(&stored).await.map_err(OauthError::Io)?;
         Ok(access_token(&stored))
     }
 
     async fn read_stored(&self) -> Result<Option<StoredCredentials>, CallError> {
-        self.tokens.read().await.map_err(|error| CallError::Login(error.to_string()))
+        Ok(self.tokens.read().await.map_err(OauthError::Io)?)
     }
 }
 

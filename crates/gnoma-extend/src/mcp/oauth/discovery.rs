@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use oauth2::url::{Host, Url};
 use serde_json::{Map, Value};
 
-use super::{challenge, oauth_http::OauthHttp};
+use super::{challenge, error::OauthError, oauth_http::OauthHttp};
 
 /// The part that the paths of all descriptions have in common.
 const WELL_KNOWN: &str = "/.well-known/";
@@ -58,13 +58,14 @@ impl AuthorizationServer {
 /// Finds both for the server at an address. `challenge`: what the server said when it refused.
 ///
 /// # Errors
-/// Why a person cannot be asked to log in, for people.
+/// No authorization server that may be used describes itself.
 pub(super) async fn discover_servers(
     door: &OauthHttp,
     url: &str,
     challenge: Option<&str>,
-) -> Result<(ProtectedResource, AuthorizationServer), String> {
-    let base = Url::parse(url).map_err(|error| format!("`{url}` is no address: {error}"))?;
+) -> Result<(ProtectedResource, AuthorizationServer), OauthError> {
+    let base = Url::parse(url)
+        .map_err(|source| OauthError::Address { address: url.to_owned(), source })?;
     let Some(resource) = protected_resource(door, &base, challenge).await? else {
         let resource =
             ProtectedResource { resource: canonical_resource(&base), ..Default::default() };
@@ -83,7 +84,7 @@ pub(super) async fn discover_servers(
             return Ok((resource, found));
         }
     }
-    Err(format!("no authorization server answers: {}", resource.servers.join(", ")))
+    Err(OauthError::NoServer(resource.servers))
 }
 
 /// Returns the description that a server gives of the authorization it requires; `None` where it gives none.
@@ -91,7 +92,7 @@ async fn protected_resource(
     door: &OauthHttp,
     base: &Url,
     challenge: Option<&str>,
-) -> Result<Option<ProtectedResource>, String> {
+) -> Result<Option<ProtectedResource>, OauthError> {
     const NAME: &str = "/.well-known/oauth-protected-resource";
     let named =
         challenge.and_then(|text| challenge::challenge_parameter(text, "resource_metadata"));
@@ -104,24 +105,24 @@ async fn protected_resource(
         }
     }
     for place in places {
-        let found = door.fetch_document(place.as_str()).await.map_err(|error| error.to_string())?;
-        if let Some(document) = found {
+        if let Some(document) = door.fetch_document(place.as_str()).await? {
             return read_resource(base, &document).map(Some);
         }
     }
     Ok(None)
 }
 
-fn read_resource(base: &Url, document: &Map<String, Value>) -> Result<ProtectedResource, String> {
+fn read_resource(
+    base: &Url,
+    document: &Map<String, Value>,
+) -> Result<ProtectedResource, OauthError> {
     let texts = |key: &str| -> Vec<String> {
         let all = document.get(key).and_then(Value::as_array).into_iter().flatten();
         all.filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let resource = document.get("resource").and_then(Value::as_str);
     if let Some(resource) = resource.filter(|resource| !is_resource_of(base, resource)) {
-        return Err(format!(
-            "its description is about another server, `{resource}`, so no token is asked for"
-        ));
+        return Err(OauthError::OtherResource(resource.to_owned()));
     }
     let single = document.get("authorization_server").and_then(Value::as_str);
     let servers = single.map(str::to_owned).into_iter().chain(texts("authorization_servers"));
@@ -149,16 +150,15 @@ async fn fetch_metadata(
     door: &OauthHttp,
     issuer: &Url,
     name: &str,
-) -> Result<Option<AuthorizationServer>, String> {
+) -> Result<Option<AuthorizationServer>, OauthError> {
     for place in metadata_urls(issuer) {
-        let found = door.fetch_document(place.as_str()).await.map_err(|error| error.to_string())?;
+        let found = door.fetch_document(place.as_str()).await?;
         let Some(server) = found.and_then(AuthorizationServer::from_document) else { continue };
         let said = server.issuer.as_deref().unwrap_or_default();
         // A description of another server could send a person's consent to whoever wrote it.
         if !is_same_issuer(issuer, name, said) {
-            return Err(format!(
-                "the authorization server `{name}` says that it is `{said}`, so it is not used"
-            ));
+            let (name, issuer) = (name.to_owned(), said.to_owned());
+            return Err(OauthError::OtherServer { name, issuer });
         }
         return Ok(Some(server));
     }
@@ -199,10 +199,10 @@ fn metadata_urls(issuer: &Url) -> Vec<Url> {
 
 /// The authorization server at a server's own origin, as older versions of the protocol have it. Without a
 /// description its addresses are the usual ones.
-async fn server_of_origin(door: &OauthHttp, base: &Url) -> Result<AuthorizationServer, String> {
+async fn server_of_origin(door: &OauthHttp, base: &Url) -> Result<AuthorizationServer, OauthError> {
     let origin = same_origin_url(base, "");
     for place in metadata_urls(base).into_iter().chain(metadata_urls(&origin)) {
-        let found = door.fetch_document(place.as_str()).await.map_err(|error| error.to_string())?;
+        let found = door.fetch_document(place.as_str()).await?;
         if let Some(server) = found.and_then(AuthorizationServer::from_document) {
             let issuer = server.issuer.as_deref().and_then(|issuer| Url::parse(issuer).ok());
             if issuer.is_none_or(|issuer| issuer.origin() == base.origin()) {

@@ -1,6 +1,9 @@
 //! A login: from what a server says when it refuses to tokens, by way of a person's browser.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    io,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gnoma_core::random::random_bytes;
@@ -13,6 +16,7 @@ use oauth2::{
 use super::{
     challenge,
     discovery::{AuthorizationServer, ProtectedResource, discover_servers},
+    error::OauthError,
     oauth_http::OauthHttp,
     registration::{ConfiguredClient, RegisteredClient},
     tokens::{StoredCredentials, Tokens},
@@ -37,7 +41,7 @@ pub(crate) struct PendingLogin {
 /// Begins a login, and gives the page that a person is to open. `challenge`: what the server said when it refused.
 ///
 /// # Errors
-/// Why nobody can log in, for people.
+/// The server has no authorization server that gnoma can use, or it does not register gnoma.
 pub(crate) async fn begin_login(
     http: &Http,
     url: &str,
@@ -45,7 +49,7 @@ pub(crate) async fn begin_login(
     redirect: &str,
     challenge: Option<&str>,
     registered: &ConfiguredClient,
-) -> Result<(PendingLogin, String), String> {
+) -> Result<(PendingLogin, String), OauthError> {
     let door = OauthHttp(http.clone());
     let (resource, server) = discover_servers(&door, url, challenge).await?;
     check_server(&server)?;
@@ -75,20 +79,19 @@ pub(crate) async fn begin_login(
 }
 
 /// Random text of 43 characters. The generators of `oauth2` are 12 KB of the program.
-fn random_text() -> Result<String, String> {
-    let bytes = random_bytes().map_err(|error| error.to_string())?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
+fn random_text() -> io::Result<String> {
+    Ok(URL_SAFE_NO_PAD.encode(random_bytes()?))
 }
 
 /// Refuses a server that cannot do what gnoma needs.
-fn check_server(server: &AuthorizationServer) -> Result<(), String> {
+fn check_server(server: &AuthorizationServer) -> Result<(), OauthError> {
     let lacks =
         |key: &str, wanted: &str| server.text_list(key).is_some_and(|all| !all.contains(&wanted));
     if lacks("code_challenge_methods_supported", "S256") {
-        return Err("its authorization server does not support PKCE with S256".to_owned());
+        return Err(OauthError::NoPkce);
     }
     if lacks("response_types_supported", "code") {
-        return Err("its authorization server gives no authorization codes".to_owned());
+        return Err(OauthError::NoCodes);
     }
     Ok(())
 }
@@ -127,17 +130,14 @@ impl PendingLogin {
     ///
     /// # Errors
     /// The person did not agree, or what came back is not the answer to this login.
-    pub(crate) async fn finish(self, came_back: &str) -> Result<(), String> {
+    pub(crate) async fn finish(self, came_back: &str) -> Result<(), OauthError> {
         let code = self.parse_code(came_back)?;
         let requests = self.client.request_client(&self.server, Some(&self.redirect))?;
         let request = requests
             .exchange_code(AuthorizationCode::new(code))
             .set_pkce_verifier(self.verifier)
             .add_extra_param("resource", &self.resource);
-        let response = request
-            .request_async(&self.door)
-            .await
-            .map_err(|error| describe_token_error(&error))?;
+        let response = request.request_async(&self.door).await?;
         let stored = StoredCredentials {
             client_id: self.client.id,
             client_secret: self.client.secret,
@@ -146,12 +146,12 @@ impl PendingLogin {
             issuer: self.server.issuer,
             token_response: Some(response),
         };
-        self.tokens.write(&stored).await.map_err(|error| error.to_string())
+        Ok(self.tokens.write(&stored).await?)
     }
 
     /// The code in the address that the browser came back to.
-    fn parse_code(&self, came_back: &str) -> Result<String, String> {
-        let url = Url::parse(came_back).map_err(|error| error.to_string())?;
+    fn parse_code(&self, came_back: &str) -> Result<String, OauthError> {
+        let url = Url::parse(came_back)?;
         let parameter = |name: &str| {
             url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
         };
@@ -160,26 +160,20 @@ impl PendingLogin {
         let must_say = self.server.has_flag("authorization_response_iss_parameter_supported");
         match (&self.server.issuer, issuer) {
             (Some(expected), Some(issuer)) if *expected != issuer => {
-                return Err(format!("the answer is of `{issuer}`, not of `{expected}`"));
+                let expected = expected.clone();
+                return Err(OauthError::OtherIssuer { issuer, expected });
             }
-            (_, None) if must_say => {
-                return Err("the answer does not say which server it is of".to_owned());
-            }
-            (None, Some(_)) => {
-                return Err(
-                    "the answer says which server it is of, but that cannot be checked".to_owned()
-                );
-            }
+            (_, None) if must_say => return Err(OauthError::NoIssuer),
+            (None, Some(_)) => return Err(OauthError::UncheckedIssuer),
             _ => {}
         }
         if parameter("state").as_ref() != Some(self.state.secret()) {
-            return Err("the answer does not belong to this login".to_owned());
+            return Err(OauthError::OtherLogin);
         }
         if let Some(error) = parameter("error") {
-            let about = parameter("error_description").map(|text| format!(": {text}"));
-            return Err(format!("it was refused ({error}){}", about.unwrap_or_default()));
+            return Err(OauthError::Refused { error, about: parameter("error_description") });
         }
-        parameter("code").ok_or_else(|| "the answer has no code".to_owned())
+        parameter("code").ok_or(OauthError::NoCode)
     }
 }
 
@@ -194,20 +188,4 @@ pub(super) fn granted_scopes(response: &BasicTokenResponse, asked: &[String]) ->
 /// Returns the current time, in seconds since 1970.
 pub(super) fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
-/// An error of a request for tokens, in the server's words where it has some.
-pub(super) fn describe_token_error<E: std::error::Error + 'static>(
-    error: &oauth2::basic::BasicRequestTokenError<E>,
-) -> String {
-    match error {
-        oauth2::RequestTokenError::ServerResponse(response) => {
-            format!("the authorization server refused: {response}")
-        }
-        oauth2::RequestTokenError::Request(error) => error.to_string(),
-        oauth2::RequestTokenError::Parse(..) => {
-            "the authorization server's answer has no token".to_owned()
-        }
-        oauth2::RequestTokenError::Other(why) => why.clone(),
-    }
 }

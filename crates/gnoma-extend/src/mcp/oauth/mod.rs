@@ -5,6 +5,7 @@
 mod authorizer;
 mod challenge;
 mod discovery;
+mod error;
 mod flow;
 mod oauth_http;
 mod registration;
@@ -12,4 +13,6 @@ mod tokens;
 
 pub use tokens::Tokens;
 
-pub(super) use self::{authorizer::Authorizer, flow::begin_login, registration::ConfiguredClient};
+pub(super) use self::{
+    authorizer::Authorizer, error::OauthError, flow::begin_login, registration::ConfiguredClient,
+};

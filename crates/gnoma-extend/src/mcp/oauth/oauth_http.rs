@@ -1,10 +1,10 @@
 //! The way to authorization servers: gnoma's own connections, with limits. No redirect leads to another origin.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
 use gnoma_core::Secret;
-use gnoma_net::{Http, HttpRequest, redirect};
+use gnoma_net::{Http, HttpRequest, NetError, redirect};
 use oauth2::{AsyncHttpClient, http};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -18,17 +18,28 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// Longest wait for one.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An exchange that failed; its words are for people.
-#[derive(Debug)]
-pub(super) struct OauthHttpError(String);
-
-impl fmt::Display for OauthHttpError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// The reason why an exchange with an authorization server failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OauthHttpError {
+    /// The server did not answer in time; its address.
+    #[error("`{0}` did not answer in time")]
+    TimedOut(String),
+    /// The server cannot be reached.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The server redirects to another origin.
+    #[error("it redirects to another place")]
+    OtherOrigin,
+    /// The server redirects too often.
+    #[error("it redirects in a circle")]
+    Circle,
+    /// The answer is too large.
+    #[error("its answer is too large")]
+    TooLarge,
+    /// The answer is not one of HTTP.
+    #[error("its answer cannot be read")]
+    Unreadable,
 }
-
-impl std::error::Error for OauthHttpError {}
 
 /// The connections to authorization servers.
 #[derive(Clone, Debug)]
@@ -85,10 +96,9 @@ impl OauthHttp {
         headers: Vec<(String, String)>,
         body: Option<Vec<u8>>,
     ) -> Result<HttpAnswer, OauthHttpError> {
-        let late = |_| OauthHttpError(format!("`{url}` did not answer in time"));
         timeout(ANSWER_TIMEOUT, self.send_following_redirects(url, headers, body))
             .await
-            .map_err(late)?
+            .map_err(|_| OauthHttpError::TimedOut(url.to_owned()))?
     }
 
     async fn send_following_redirects(
@@ -97,7 +107,6 @@ impl OauthHttp {
         headers: Vec<(String, String)>,
         body: Option<Vec<u8>>,
     ) -> Result<HttpAnswer, OauthHttpError> {
-        let failed = |error: gnoma_net::NetError| OauthHttpError(error.to_string());
         let body = body.map(Bytes::from);
         let mut url = url.to_owned();
         for _ in 0..=MAX_REDIRECTS {
@@ -109,23 +118,23 @@ impl OauthHttp {
                     .collect(),
                 body: body.clone().map(|body| vec![body]),
             };
-            let reply = self.0.send(request).await.map_err(failed)?;
+            let reply = self.0.send(request).await?;
             let next = redirect::redirect_target(&url, &reply);
             match next.filter(|_| (300..400).contains(&reply.status)) {
                 Some(next) if redirect::is_same_origin(&url, &next) => url = next,
-                Some(_) => return Err(OauthHttpError("it redirects to another place".to_owned())),
+                Some(_) => return Err(OauthHttpError::OtherOrigin),
                 None => {
                     let (status, kind) = (reply.status, reply.header("content-type"));
                     let kind = kind.map(str::to_owned);
-                    let body = reply.into_bytes(MAX_ANSWER_BYTES + 1).await.map_err(failed)?;
+                    let body = reply.into_bytes(MAX_ANSWER_BYTES + 1).await?;
                     if body.len() > MAX_ANSWER_BYTES {
-                        return Err(OauthHttpError("its answer is too large".to_owned()));
+                        return Err(OauthHttpError::TooLarge);
                     }
                     return Ok(HttpAnswer { status, body, kind });
                 }
             }
         }
-        Err(OauthHttpError("it redirects in a circle".to_owned()))
+        Err(OauthHttpError::Circle)
     }
 }
 
@@ -150,8 +159,7 @@ impl<'c> AsyncHttpClient<'c> for OauthHttp {
             if let Some(kind) = &answer.kind {
                 response = response.header(http::header::CONTENT_TYPE, kind);
             }
-            let unusable = |_| OauthHttpError("its answer cannot be read".to_owned());
-            response.body(complete_token_answer(answer)).map_err(unusable)
+            response.body(complete_token_answer(answer)).map_err(|_| OauthHttpError::Unreadable)
         })
     }
 }

@@ -2,14 +2,17 @@
 
 use oauth2::{AuthType, ClientId, ClientSecret, basic::BasicClient};
 use oauth2::{AuthUrl, EndpointNotSet, EndpointSet, RedirectUrl, TokenUrl};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{discovery::AuthorizationServer, oauth_http::OauthHttp};
+use super::{discovery::AuthorizationServer, error::OauthError, oauth_http::OauthHttp};
 
 /// The name under which gnoma registers as a client.
 const CLIENT_NAME: &str = "gnoma";
 /// The list of how clients may say who they are where they ask for tokens.
 const AUTH_METHODS: &str = "token_endpoint_auth_methods_supported";
+
+/// Most bytes of a refusal that are shown.
+const MAX_SAID_BYTES: usize = 300;
 
 /// The identity of a client that was agreed on before.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +36,24 @@ pub(super) struct RegisteredClient {
 pub(super) type Requests =
     BasicClient<EndpointSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
 
+/// Returns the request that registers gnoma (RFC 7591).
+fn registration_request(redirect: &str, scopes: &[String]) -> Value {
+    let mut request = json!({
+        "client_name": CLIENT_NAME,
+        "redirect_uris": [redirect],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+        "application_type": "native",
+    });
+    if !scopes.is_empty()
+        && let Some(request) = request.as_object_mut()
+    {
+        request.insert("scope".to_owned(), scopes.join(" ").into());
+    }
+    request
+}
+
 impl RegisteredClient {
     /// One that was registered in an earlier session.
     pub(super) fn from_stored(id: &str, secret: Option<String>) -> Self {
@@ -49,7 +70,7 @@ impl RegisteredClient {
         registered: &ConfiguredClient,
         redirect: &str,
         scopes: &[String],
-    ) -> Result<Self, String> {
+    ) -> Result<Self, OauthError> {
         if let Some(id) = &registered.client_id {
             return Ok(Self::from_stored(id, registered.client_secret.clone()));
         }
@@ -58,36 +79,18 @@ impl RegisteredClient {
         {
             return Ok(Self::from_stored(url, None));
         }
-        let Some(place) = &server.registration else {
-            return Err(
-                "its authorization server takes no clients that it does not know".to_owned()
-            );
-        };
-        let mut request = json!({
-            "client_name": CLIENT_NAME,
-            "redirect_uris": [redirect],
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
-            "token_endpoint_auth_method": "none",
-            "application_type": "native",
-        });
-        if !scopes.is_empty()
-            && let Some(request) = request.as_object_mut()
-        {
-            request.insert("scope".to_owned(), scopes.join(" ").into());
-        }
-        let answer =
-            door.post_document(place, &request).await.map_err(|error| error.to_string())?;
+        let place = server.registration.as_ref().ok_or(OauthError::NoRegistration)?;
+        let answer = door.post_document(place, &registration_request(redirect, scopes)).await?;
         let document = answer.json_document().unwrap_or_default();
         let text = |key: &str| {
-            let text = document.get(key).and_then(serde_json::Value::as_str);
+            let text = document.get(key).and_then(Value::as_str);
             text.filter(|text| !text.is_empty()).map(str::to_owned)
         };
         let Some(id) = text("client_id") else {
             let said = String::from_utf8_lossy(&answer.body);
-            let said = gnoma_core::text_truncation::word_prefix(said.trim(), 300).to_owned();
-            let status = answer.status;
-            return Err(format!("gnoma could not register (HTTP {status}): {said}"));
+            let said = gnoma_core::text_truncation::word_prefix(said.trim(), MAX_SAID_BYTES);
+            let (status, said) = (answer.status, said.to_owned());
+            return Err(OauthError::NotRegistered { status, said });
         };
         Ok(Self { id, secret: text("client_secret"), method: text("token_endpoint_auth_method") })
     }
@@ -100,20 +103,18 @@ impl RegisteredClient {
         &self,
         server: &AuthorizationServer,
         redirect: Option<&str>,
-    ) -> Result<Requests, String> {
-        let unusable = |what: &str, error: &dyn std::fmt::Display| {
-            format!("the {what} address of its authorization server is not valid: {error}")
-        };
+    ) -> Result<Requests, OauthError> {
+        let unusable = |purpose, source| OauthError::Endpoint { purpose, source };
         let authorization = AuthUrl::new(server.authorization.clone())
-            .map_err(|error| unusable("authorization", &error))?;
+            .map_err(|error| unusable("authorization", error))?;
         let token =
-            TokenUrl::new(server.token.clone()).map_err(|error| unusable("token", &error))?;
+            TokenUrl::new(server.token.clone()).map_err(|error| unusable("token", error))?;
         let mut client = BasicClient::new(ClientId::new(self.id.clone()))
             .set_auth_uri(authorization)
             .set_token_uri(token);
         if let Some(redirect) = redirect {
             let redirect = RedirectUrl::new(redirect.to_owned());
-            client = client.set_redirect_uri(redirect.map_err(|error| unusable("return", &error))?);
+            client = client.set_redirect_uri(redirect.map_err(|error| unusable("return", error))?);
         }
         if let Some(secret) = self.secret.clone().filter(|_| !self.is_public(server)) {
             client = client.set_client_secret(ClientSecret::new(secret));

@@ -119,6 +119,10 @@ impl<'a> SchemaCleaner<'a> {
         clean
     }
 
+    fn clean_list(&self, schemas: Vec<Value>, depth: usize) -> Value {
+        schemas.into_iter().map(|it| self.clean_schema(it, depth)).collect()
+    }
+
     /// One keyword as the newest draft has it; `None` where it says nothing that a provider takes.
     #[expect(clippy::match_same_arms, reason = "each case stands beside its reason")]
     fn clean_keyword(&self, key: String, value: Value, depth: usize) -> Option<(String, Value)> {
@@ -127,8 +131,7 @@ impl<'a> SchemaCleaner<'a> {
             (name, _) if FOREIGN.contains(&name) => return None,
             // An older draft has one schema for each item there.
             ("items", Value::Array(all)) => {
-                let all = all.into_iter().map(|it| self.clean_schema(it, below)).collect();
-                return Some(("prefixItems".to_owned(), Value::Array(all)));
+                return Some(("prefixItems".to_owned(), self.clean_list(all, below)));
             }
             ("additionalProperties", value @ Value::Bool(_)) => value,
             ("items", Value::Bool(_)) => json!({}),
@@ -136,7 +139,7 @@ impl<'a> SchemaCleaner<'a> {
                 self.clean_schema(value, below)
             }
             (name, Value::Array(all)) if LISTS.contains(&name) && !all.is_empty() => {
-                all.into_iter().map(|it| self.clean_schema(it, below)).collect()
+                self.clean_list(all, below)
             }
             (name, Value::Object(all)) if TABLES.contains(&name) => {
                 let all = all.into_iter().map(|(name, it)| (name, self.clean_schema(it, below)));

@@ -136,5 +136,5 @@ fn what_is_known_of_tools_is_for_the_owner_alone_and_a_pipe_in_its_place_is_an_e
     assert!(memory.load_known(&definition).is_ok());
     std::fs::remove_file(&path).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-    assert!(memory.load_known(&definition).unwrap_err().contains("not a regular file"));
+    assert!(memory.load_known(&definition).unwrap_err().to_string().contains("not a regular file"));
 }

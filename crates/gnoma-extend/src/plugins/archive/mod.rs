@@ -8,6 +8,7 @@ mod zip;
 use std::{fs::File, io::Read as _, path::Path};
 
 use self::{inflated::gunzip_bytes, unpacked::UnpackFolder};
+use super::content_error::PluginArchiveError;
 
 /// Most bytes of an archive.
 const MAX_ARCHIVE_BYTES: u64 = 64 << 20;
@@ -21,10 +22,10 @@ pub(super) fn is_archive(path: &Path) -> bool {
 /// Unpacks an archive into an empty folder.
 ///
 /// # Errors
-/// It is damaged, too large, or something in it is refused.
-pub(super) fn unpack_archive(archive: &Path, into: &Path) -> Result<(), String> {
-    let bytes =
-        read_archive(archive).map_err(|error| format!("`{}`: {error}", archive.display()))?;
+/// The archive is damaged or too large, or an entry is refused.
+pub(super) fn unpack_archive(archive: &Path, into: &Path) -> Result<(), PluginArchiveError> {
+    let bytes = read_archive(archive)
+        .map_err(|source| PluginArchiveError::Unreadable { path: archive.to_owned(), source })?;
     let mut unpacked = UnpackFolder::new(into);
     match bytes.get(..4) {
         Some([0x1f, 0x8b, ..]) => tar::unpack_tar(&gunzip_bytes(&bytes)?, &mut unpacked)?,

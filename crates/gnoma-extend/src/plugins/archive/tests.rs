@@ -64,7 +64,7 @@ fn zip(name: &str, plain: &[u8], length: usize, mode: u32) -> Vec<u8> {
 }
 
 /// What comes out, or why nothing does.
-fn unpacked(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, String> {
+fn unpacked(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, PluginArchiveError> {
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("a.tgz");
     fs::write(&archive, bytes).unwrap();
@@ -122,7 +122,7 @@ fn what_leads_out_or_grows_is_refused() {
         (b"PK\x05\x06".to_vec(), "damaged"),
         (vec![0x1f, 0x8b, 8, 4, 0], "damaged"),
     ] {
-        let refused = unpacked(&bytes).unwrap_err();
+        let refused = unpacked(&bytes).unwrap_err().to_string();
         assert!(refused.contains(why), "{why}: {refused}");
     }
 }

@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::super::tree::{MAX_BYTES, MAX_FILES, Names, check_path};
+use super::super::{
+    content_error::{ArchiveEntryFlaw, PluginArchiveError, PluginTreeError, RefusedLinkTarget},
+    tree::{MAX_BYTES, MAX_FILES, Names, check_path},
+};
 
 /// Most entries of an archive, folders and notes about files included.
 pub(super) const MAX_ENTRIES: usize = 4 * MAX_FILES;
@@ -29,29 +32,30 @@ impl<'a> UnpackFolder<'a> {
     }
 
     /// The place of a name, which counts as one more file.
-    fn claim_path(&mut self, name: &str) -> Result<PathBuf, String> {
-        let path = check_path(name)?;
+    fn claim_path(&mut self, name: &str) -> Result<PathBuf, PluginArchiveError> {
+        let path = check_path(name).map_err(PluginTreeError::Path)?;
         if path.as_os_str().is_empty() {
-            return Err(format!("`{name}` does not name a file"));
+            let flaw = ArchiveEntryFlaw::NoFileName;
+            return Err(PluginArchiveError::Entry { name: name.to_owned(), flaw });
         }
         self.names.add_name(&path.to_string_lossy())?;
         self.count += 1;
         if self.count > MAX_FILES {
-            return Err(format!("it has more than {MAX_FILES} files"));
+            return Err(PluginTreeError::TooManyFiles { limit: MAX_FILES }.into());
         }
         Ok(self.into.join(path))
     }
 
-    /// A file of these bytes.
+    /// Writes a file of these bytes.
     pub(super) fn write_file(
         &mut self,
         name: &str,
         bytes: &[u8],
         runs: bool,
-    ) -> Result<(), String> {
+    ) -> Result<(), PluginArchiveError> {
         self.bytes += bytes.len() as u64;
         if self.bytes > MAX_BYTES {
-            return Err(format!("its files are larger than {} MiB in total", MAX_BYTES >> 20));
+            return Err(PluginArchiveError::FilesTooLarge { limit_mib: MAX_BYTES >> 20 });
         }
         let path = self.claim_path(name)?;
         let write = || -> std::io::Result<()> {
@@ -60,29 +64,31 @@ impl<'a> UnpackFolder<'a> {
             file.write_all(bytes)?;
             file.set_permissions(Permissions::from_mode(if runs { 0o755 } else { 0o644 }))
         };
-        write().map_err(|error| format!("`{name}` cannot be unpacked: {error}"))
+        let failed = |source| PluginArchiveError::NotWritten { name: name.to_owned(), source };
+        write().map_err(failed)
     }
 
-    /// A link, made once all files are there: nothing is written through it.
-    pub(super) fn add_link(&mut self, name: &str, target: &[u8]) -> Result<(), String> {
+    /// Adds a link. It is made once all files are there, so that no file is written through it.
+    pub(super) fn add_link(&mut self, name: &str, target: &[u8]) -> Result<(), PluginArchiveError> {
+        let refused = |target| PluginTreeError::Link { name: name.to_owned(), target };
         let target = std::str::from_utf8(target).ok().filter(|it| it.len() <= MAX_LINK_BYTES);
-        let target = target.ok_or_else(|| format!("the link `{name}` leads nowhere"))?;
+        let target = target.ok_or_else(|| refused(RefusedLinkTarget::Missing))?;
         if Path::new(target).is_absolute() {
-            return Err(format!("the link `{name}` leads outside the plugin"));
+            return Err(refused(RefusedLinkTarget::Outside).into());
         }
         let place = self.claim_path(name)?;
         self.links.push((place, target.to_owned()));
         Ok(())
     }
 
-    /// Makes the links. Where they lead is looked at with the whole content.
-    pub(super) fn create_links(self) -> Result<(), String> {
+    /// Makes the links. Their targets are checked with the whole content.
+    pub(super) fn create_links(self) -> Result<(), PluginArchiveError> {
         for (place, target) in self.links {
             let make = || -> std::io::Result<()> {
                 fs::create_dir_all(place.parent().unwrap_or(self.into))?;
                 symlink(&target, &place)
             };
-            make().map_err(|error| format!("a link to `{target}` cannot be made: {error}"))?;
+            make().map_err(|source| PluginArchiveError::NotLinked { target, source })?;
         }
         Ok(())
     }

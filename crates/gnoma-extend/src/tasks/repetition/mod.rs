@@ -77,10 +77,25 @@ const MAX_LABELS: usize = 4;
 /// Longest history in which each occurrence of a chore is compared with all turns again.
 const MAX_THOROUGH_SESSIONS: usize = 200;
 
+/// The chores of a history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundChores {
+    /// Those that no recipe does yet, the most particular first.
+    pub new: Vec<Repetition>,
+    /// Those that a recipe does already, each with the recipe's name.
+    pub existing: Vec<(Repetition, String)>,
+}
+
 /// Returns the chores in a history that no recipe does yet, the most particular first. The sessions must be in the
 /// order of their time.
 #[must_use]
 pub fn find_repetitions(history: &[PastSession], existing: &[ExistingRecipe]) -> Vec<Repetition> {
+    find_chores(history, existing).new
+}
+
+/// Returns all chores in a history. The sessions must be in the order of their time.
+#[must_use]
+pub fn find_chores(history: &[PastSession], existing: &[ExistingRecipe]) -> FoundChores {
     let turns = Turns::of_history(history, existing);
     let mut patterns: Vec<Pattern> = Vec::new();
     let mut is_seen = vec![false; turns.all.len()];
@@ -95,7 +110,7 @@ pub fn find_repetitions(history: &[PastSession], existing: &[ExistingRecipe]) ->
         }
         patterns.push(pattern);
     }
-    describe_new(patterns, &turns, history, existing)
+    describe_chores(patterns, &turns, history, existing)
 }
 
 /// Returns the chore that the last turn of a session belongs to, if no recipe does it yet.
@@ -112,16 +127,16 @@ pub fn find_repetition_of(
     let turn = turns.all.get(seed)?;
     let is_last = history.get(turn.session).is_some_and(|it| it.turns.len() == turn.at + 1);
     let pattern = turns.pattern_around(seed, history).filter(|_| is_last)?;
-    describe_new(vec![pattern], &turns, history, existing).pop()
+    describe_chores(vec![pattern], &turns, history, existing).new.pop()
 }
 
-/// Describes patterns: none that overlaps a more particular one, and none that a recipe does.
-fn describe_new(
+/// Describes patterns: none that overlaps a more particular one.
+fn describe_chores(
     mut patterns: Vec<Pattern>,
     turns: &Turns,
     history: &[PastSession],
     existing: &[ExistingRecipe],
-) -> Vec<Repetition> {
+) -> FoundChores {
     gnoma_core::sort::by_key(&mut patterns, |it| std::cmp::Reverse((it.score, it.turns.len())));
     let mut is_covered = vec![false; turns.all.len()];
     patterns.retain(|pattern| {
@@ -131,11 +146,15 @@ fn describe_new(
         }
         is_new
     });
-    patterns
-        .iter()
-        .filter(|pattern| find_existing(pattern, turns, existing).is_none())
-        .map(|pattern| describe_repetition(pattern, turns, history))
-        .collect()
+    let mut found = FoundChores::default();
+    for pattern in &patterns {
+        let described = describe_repetition(pattern, turns, history);
+        match find_existing(pattern, turns, existing) {
+            Some(recipe) => found.existing.push((described, recipe.name.clone())),
+            None => found.new.push(described),
+        }
+    }
+    found
 }
 
 fn describe_repetition(pattern: &Pattern, turns: &Turns, history: &[PastSession]) -> Repetition {

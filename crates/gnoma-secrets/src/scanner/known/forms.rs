@@ -80,13 +80,7 @@ fn give_rare_forms(
     give(FormScript::Letters, map_bytes(value, rot13));
     give(FormScript::Letters, map_bytes(value, rot47));
     let digits = FormScript::Digits;
-    // `rev` after an encoder, and an encoder after `rev`.
-    in_base64(value, digits, &mut |_, form| {
-        give(FormScript::DigitsBackwards, reverse_bytes(&form));
-    });
-    give(FormScript::DigitsBackwards, reverse_bytes(&pack_digits(value, 0, HEX)));
-    in_base64(backwards, FormScript::DigitsBackwards, give);
-    give(FormScript::DigitsBackwards, pack_digits(backwards, 0, HEX));
+    in_reverse(value, backwards, give);
     for start in 0..5 {
         let encoded = pack_digits(value, start, BASE32);
         give(FormScript::DigitsBackwards, reverse_bytes(&encoded));
@@ -100,13 +94,7 @@ fn give_rare_forms(
             give(digits, pack_digits(&form, start, BASE32));
         }
     });
-    let wide: Zeroizing<Vec<u8>> = Zeroizing::new(value.iter().flat_map(|&b| [b, 0]).collect());
-    in_base64(&wide, digits, give);
-    give(digits, pack_digits(&wide, 0, HEX));
-    give(digits, pack_digits(value, 0, BINARY));
-    let mirrored: Zeroizing<Vec<u8>> =
-        Zeroizing::new(value.iter().map(|byte| byte.reverse_bits()).collect());
-    give(digits, pack_digits(&mirrored, 0, BINARY));
+    in_wide_letters_and_bits(value, give);
     give(digits, each_byte(value, &mut |byte| format!("{byte:03o}")));
     give(digits, each_byte(value, &mut |byte| format!("{byte:o}")));
     for start in 0..3 {
@@ -124,6 +112,32 @@ fn give_rare_forms(
     give(digits, each_byte(value, &mut |byte| format!("0x{byte:02x}")));
     in_code(value, give);
     in_words(value, give);
+}
+
+/// Base64 and hexadecimal digits with `rev` after the encoder, or before it.
+fn in_reverse(
+    value: &[u8],
+    backwards: &[u8],
+    give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>),
+) {
+    in_base64(value, FormScript::Digits, &mut |_, form| {
+        give(FormScript::DigitsBackwards, reverse_bytes(&form));
+    });
+    give(FormScript::DigitsBackwards, reverse_bytes(&pack_digits(value, 0, HEX)));
+    in_base64(backwards, FormScript::DigitsBackwards, give);
+    give(FormScript::DigitsBackwards, pack_digits(backwards, 0, HEX));
+}
+
+/// UTF-16, and binary digits in both orders of the bits.
+fn in_wide_letters_and_bits(value: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
+    let digits = FormScript::Digits;
+    let wide: Zeroizing<Vec<u8>> = Zeroizing::new(value.iter().flat_map(|&b| [b, 0]).collect());
+    in_base64(&wide, digits, give);
+    give(digits, pack_digits(&wide, 0, HEX));
+    give(digits, pack_digits(value, 0, BINARY));
+    let mirrored: Zeroizing<Vec<u8>> =
+        Zeroizing::new(value.iter().map(|byte| byte.reverse_bits()).collect());
+    give(digits, pack_digits(&mirrored, 0, BINARY));
 }
 
 /// Escapes and calls of languages that are not decoded, UTF-32, what a printer strikes twice, and the

@@ -25,19 +25,8 @@ pub(super) fn analyse_tar(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Co
     let makes = sorted.leads_to(Consequence::Creates) || sorted.has_option(&["c", "r", "u", "A"]);
     let unpacks = sorted.leads_to(Consequence::Extracts) || sorted.has_option(&["x"]);
     let to_output = sorted.has_option(&["O", "to-stdout"]);
-    for given in &sorted.options {
-        let Some(value) = given.values.last() else { continue };
-        let role = match given.role {
-            Role::Archive if makes => Role::Write,
-            Role::Archive => Role::Read,
-            role => role,
-        };
-        if value.known_start().contains(':') && given.role == Role::Archive {
-            facts.add(Effect::Network(value.known_start().split(':').next().map(str::to_owned)));
-        }
-        let here = ProgramCall { cwd: outer.clone(), ..*call };
-        walker.apply_role(&here, role, value, &mut facts);
-    }
+    let here = ProgramCall { cwd: outer, ..*call };
+    apply_tar_options(walker, &here, makes, &mut facts);
     if makes {
         if !sorted.options.iter().any(|given| given.role == Role::Archive) {
             facts
@@ -59,6 +48,27 @@ pub(super) fn analyse_tar(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Co
         }
     }
     facts
+}
+
+/// Applies the values of tar's options; with `makes`, the archive is written.
+fn apply_tar_options(
+    walker: &mut Walker<'_>,
+    call: &ProgramCall<'_>,
+    makes: bool,
+    facts: &mut CommandFacts,
+) {
+    for given in &call.sorted.options {
+        let Some(value) = given.values.last() else { continue };
+        let role = match given.role {
+            Role::Archive if makes => Role::Write,
+            Role::Archive => Role::Read,
+            role => role,
+        };
+        if value.known_start().contains(':') && given.role == Role::Archive {
+            facts.add(Effect::Network(value.known_start().split(':').next().map(str::to_owned)));
+        }
+        walker.apply_role(call, role, value, facts);
+    }
 }
 
 /// Members of an archive whose content is printed: what a file of that name would show.

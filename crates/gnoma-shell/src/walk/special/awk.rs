@@ -15,6 +15,67 @@ use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 use crate::programs::Role;
 
+/// The words of the language that are no variables, besides those after which an operand begins.
+const BUILTINS: &[&str] = &[
+    "case",
+    "BEGIN",
+    "END",
+    "BEGINFILE",
+    "ENDFILE",
+    "and",
+    "asort",
+    "asorti",
+    "atan2",
+    "break",
+    "close",
+    "compl",
+    "continue",
+    "cos",
+    "default",
+    "delete",
+    "exit",
+    "exp",
+    "fflush",
+    "for",
+    "func",
+    "function",
+    "gensub",
+    "getline",
+    "gsub",
+    "if",
+    "index",
+    "int",
+    "length",
+    "log",
+    "lshift",
+    "match",
+    "mktime",
+    "next",
+    "nextfile",
+    "or",
+    "patsplit",
+    "rand",
+    "rshift",
+    "sin",
+    "split",
+    "sprintf",
+    "sqrt",
+    "srand",
+    "strftime",
+    "strtonum",
+    "sub",
+    "substr",
+    "switch",
+    "system",
+    "systime",
+    "tolower",
+    "toupper",
+    "typeof",
+    "while",
+    "xor",
+    "isarray",
+];
+
 /// An effect of an awk program in addition to printing.
 #[derive(Debug, PartialEq, Eq)]
 enum AwkFinding {
@@ -148,11 +209,7 @@ fn split_tokens(program: &str) -> Result<Vec<Token>, &'static str> {
             '#' => {
                 take_while(&mut letters, |letter| letter != '\n');
             }
-            '"' => {
-                tokens.push(Token::Text(
-                    quoted_text(&mut letters, '"').ok_or("a text is not closed")?,
-                ));
-            }
+            '"' => tokens.push(take_text(&mut letters)?),
             '/' if is_division(tokens.last())? => tokens.push(Token::Sign('/')),
             '/' => {
                 let after = after_expression(letters.as_str());
@@ -164,9 +221,7 @@ fn split_tokens(program: &str) -> Result<Vec<Token>, &'static str> {
                 tokens.push(Token::Number);
             }
             _ if letter.is_ascii_alphabetic() || letter == '_' => {
-                let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-                let rest = take_while(&mut letters, is_name);
-                tokens.push(Token::Name(format!("{letter}{rest}")));
+                tokens.push(take_name(letter, &mut letters));
             }
             '|' | '>' | '&' if next == Some(letter) || (letter == '|' && next == Some('&')) => {
                 tokens.push(Token::Double([letter, next.unwrap_or(letter)]));
@@ -181,6 +236,17 @@ fn split_tokens(program: &str) -> Result<Vec<Token>, &'static str> {
         }
     }
     Ok(tokens)
+}
+
+/// Takes a text after its first quote.
+fn take_text(letters: &mut Chars<'_>) -> Result<Token, &'static str> {
+    quoted_text(letters, '"').map(Token::Text).ok_or("a text is not closed")
+}
+
+/// Takes a name that begins with this letter.
+fn take_name(first: char, letters: &mut Chars<'_>) -> Token {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    Token::Name(format!("{first}{}", take_while(letters, is_name)))
 }
 
 /// Takes a plain decimal number. What directly follows one that is written differently, such as `0x1f` or
@@ -232,64 +298,10 @@ fn begins_operand(name: &str) -> bool {
     matches!(name, "print" | "printf" | "return" | "in" | "else" | "do")
 }
 
-/// Words of the language that are no variables: what a `/` after one of them is depends on the awk.
+/// Reports whether a name is a word of the language and no variable: what a `/` after one of them is depends on the
+/// awk.
 fn is_builtin(name: &str) -> bool {
-    const NAMES: [&str; 49] = [
-        "case",
-        "BEGIN",
-        "END",
-        "BEGINFILE",
-        "ENDFILE",
-        "and",
-        "asort",
-        "asorti",
-        "atan2",
-        "break",
-        "close",
-        "compl",
-        "continue",
-        "cos",
-        "default",
-        "delete",
-        "exit",
-        "exp",
-        "fflush",
-        "for",
-        "func",
-        "function",
-        "gensub",
-        "getline",
-        "gsub",
-        "if",
-        "index",
-        "int",
-        "length",
-        "log",
-        "lshift",
-        "match",
-        "mktime",
-        "next",
-        "nextfile",
-        "or",
-        "patsplit",
-        "rand",
-        "rshift",
-        "sin",
-        "split",
-        "sprintf",
-        "sqrt",
-        "srand",
-        "strftime",
-        "strtonum",
-        "sub",
-        "substr",
-        "switch",
-    ];
-    NAMES.contains(&name)
-        || matches!(
-            name,
-            "system" | "systime" | "tolower" | "toupper" | "typeof" | "while" | "xor" | "isarray"
-        )
+    BUILTINS.contains(&name)
 }
 
 fn quoted_text(letters: &mut impl Iterator<Item = char>, end: char) -> Option<String> {

@@ -11,6 +11,7 @@ use crate::{
     bash::{
         policy::held_to_reading,
         process::Process,
+        start_error::CommandStartError,
         writable::{make_writable, refuse_if_led_away},
     },
 };
@@ -41,19 +42,17 @@ impl Shell {
     /// Starts a command on trial: in these layers, alone, and without the workspace's secrets.
     ///
     /// # Errors
-    /// Why it could not be started, for the model.
+    /// A granted place leads elsewhere, there is no sandbox, or the system refused.
     pub(in crate::bash) fn start_on_trial(
         &self,
         command: &str,
         cx: &ToolCx,
         TrialPolicy { mut policy, .. }: TrialPolicy,
         overlays: Vec<Overlay>,
-    ) -> Result<Process, String> {
+    ) -> Result<Process, CommandStartError> {
         refuse_if_led_away(cx)?;
         let BuiltSandbox::Walls(walls) = self.init_sandbox() else {
-            return Err(
-                "the command was not run: it needs a trial run, and there is no sandbox".into()
-            );
+            return Err(CommandStartError::NoSandbox);
         };
         policy.writable.retain(|path| overlays.iter().any(|over| path.starts_with(&over.at)));
         let policy = Policy { overlays, traceparent: cx.traceparent.clone(), ..policy };

@@ -646,6 +646,19 @@ fn tasks_run_by_name_from_a_list_and_resume_by_choice() {
 }
 
 #[test]
+fn words_behind_a_task_are_completed_with_tab() {
+    let mut scene = Scene::new();
+    scene.write("/task rel").keys("tab");
+    assert_eq!(scene.written(), "/task release ");
+    scene.write("mi").keys("tab");
+    assert_eq!(scene.written(), "/task release minor ");
+    scene.keys("tab");
+    assert!(scene.live().contains("No word is known"), "{}", scene.live());
+    scene.keys("ctrl+u").write("/task release ").keys("tab down down enter");
+    assert_eq!(scene.written(), "/task release \"a b\" ");
+}
+
+#[test]
 fn task_of_the_session_is_saved_after_a_yes() {
     let mut scene = Scene::new();
     scene.send("/task save mine").effects.clear();

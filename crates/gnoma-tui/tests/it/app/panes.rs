@@ -119,17 +119,17 @@ fn status_script_runs_once_a_second_and_its_line_is_shown() {
     assert_eq!(runs.len(), 1);
     assert_eq!(runs[0]["model"]["display_name"], "haiku", "{}", runs[0]);
     assert_eq!(runs[0]["context_window"]["context_window_size"], 200_000, "{}", runs[0]);
-    scene.input(Input::StatusLine(Ok("\u{1b}[31mmine\u{1b}[0m: \u{1b}[2J12\nmore".to_owned())));
+    scene.input(Input::StatusLine("\u{1b}[31mmine\u{1b}[0m: \u{1b}[2J12\nmore".to_owned()));
     assert!(scene.live().ends_with("auto mode · mine: 12\n"), "{}", scene.live());
     scene.wait(5_000);
     assert!(script_runs(&mut scene).is_empty(), "nothing has changed");
     scene.event(Event::State(SessionState::Idle)).event(Event::State(SessionState::Idle));
     assert_eq!(script_runs(&mut scene).len(), 1, "and it has not ended yet");
-    scene.wait(2_000).input(Input::StatusLine(Ok(String::new())));
+    scene.wait(2_000).input(Input::StatusLine(String::new()));
     assert!(scene.live().contains("anthropic/haiku"), "an empty line shows the usual one");
     scene.running("count");
     for _ in 0..50 {
-        scene.input(Input::StatusLine(Ok("x".to_owned()))).wait(100);
+        scene.input(Input::StatusLine("x".to_owned())).wait(100);
     }
     let runs = script_runs(&mut scene).len();
     assert!((4..=6).contains(&runs), "{runs} in 5 seconds");
@@ -139,11 +139,11 @@ fn status_script_runs_once_a_second_and_its_line_is_shown() {
 fn status_script_that_fails_is_told_once_and_the_usual_line_is_shown() {
     let mut scene = Scene::new();
     scene.state.use_status_sources(true, false);
-    scene.wait(10).input(Input::StatusLine(Ok("mine".to_owned())));
+    scene.wait(10).input(Input::StatusLine("mine".to_owned()));
     for _ in 0..3 {
         scene.wait(40_000).event(Event::State(SessionState::Idle));
         assert_eq!(script_runs(&mut scene).len().min(1), 1);
-        scene.input(Input::StatusLine(Err("exit code 3".to_owned()))).wait(10_000);
+        scene.input(Input::StatusScriptFailed("exit code 3".to_owned())).wait(10_000);
         assert!(script_runs(&mut scene).is_empty(), "it is not run every second");
     }
     let (live, said) = (scene.live(), scene.said());

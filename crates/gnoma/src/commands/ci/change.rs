@@ -16,9 +16,9 @@ use crate::environment::ProcessEnvironment;
 const MAX_DIFF_BYTES: usize = 16 << 20;
 /// The time that git may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Variables that git gets: where programs are, and whose settings hold.
+/// Variables that git gets: those that name programs and settings of the user.
 const VARIABLES: [&str; 3] = ["PATH", "HOME", "XDG_CONFIG_HOME"];
-/// Settings that would have git run something, or wait for somebody.
+/// Options that keep git from running other programs and from waiting for input.
 const QUIET: [&str; 8] = [
     "--no-pager",
     "--no-optional-locks",

@@ -101,7 +101,7 @@ fn write_template(path: &Path, text: &str, force: bool) -> Result<()> {
     }
 }
 
-/// Temporary files are private; this one is for everybody who works on the project.
+/// Lets all users read the file: temporary files are private, and this one belongs to the project.
 fn make_readable(file: &fs::File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     file.set_permissions(fs::Permissions::from_mode(0o644))

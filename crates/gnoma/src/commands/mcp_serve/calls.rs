@@ -11,7 +11,7 @@ use super::wire::{self, McpClientMessage, ServedCall};
 /// Most calls at once.
 const MAX_CALLS: usize = 32;
 
-/// The calls that run. Dropped, they end.
+/// The calls that run. Dropping this ends them.
 #[derive(Default)]
 pub(super) struct RunningCalls {
     all: JoinSet<Value>,
@@ -25,7 +25,7 @@ struct RunningCall {
 }
 
 impl RunningCalls {
-    /// Does what a client wants, a call by `run`; gives what is answered at once.
+    /// Handles a message of the client, with `run` for calls, and returns the answer if there is one at once.
     pub(super) fn on_incoming<F>(
         &mut self,
         incoming: McpClientMessage,
@@ -60,8 +60,7 @@ impl RunningCalls {
         }
     }
 
-    /// The next answer; `None` where a call ended that nobody wants any more. Waits where none runs. Safe to
-    /// drop.
+    /// Waits for the next answer; `None` if a cancelled call ended. Never ends while no call runs. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Value> {
         match self.all.join_next_with_id().await {
             None => std::future::pending().await,

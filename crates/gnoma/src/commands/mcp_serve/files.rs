@@ -100,7 +100,7 @@ impl FileTools {
         let mut continued = None;
         if let Some((id, calls)) = known {
             let start = Start::Stored { id: id.to_string(), fork: false };
-            // Where somebody has it in hand, another one begins.
+            // If another process holds the session, a new one begins.
             let taken = session_resume::resume_session(&self.project, &start).await.ok().flatten();
             continued = taken.map(|taken| (taken, calls));
         }

@@ -22,10 +22,10 @@ impl<I: AsyncBufRead + Unpin> ClientLines<I> {
         Self { input, reader, read: VecDeque::new(), has_ended: false }
     }
 
-    /// The next line that says something; `None` at the end. Safe to drop.
+    /// Waits for the next line that is not blank; `None` at the end. Cancel-safe.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The input cannot be read.
     pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             match self.read.pop_front() {

@@ -1,10 +1,11 @@
 //! `gnoma mcp serve`: gnoma as a server of the Model Context Protocol, on standard input and output.
 //!
-//! It offers sessions as tools (`ask`, `continue`, `status`, `cancel`) and gnoma's own file tools. Whoever
-//! calls is a program: nobody can be asked, so what needs approval is refused. What is answered goes
-//! through the firewall. No resources, prompts, sampling or logging; no HTTP.
+//! It offers sessions as tools (`ask`, `continue`, `status`, `cancel`) and gnoma's own file tools. The caller is a
+//! program, so nobody can be asked, and calls that need approval are refused. Answers go through the firewall. No
+//! resources, prompts, sampling or logging; no HTTP.
 
 mod calls;
+mod error;
 mod files;
 mod lines;
 mod served_sessions;
@@ -26,6 +27,7 @@ use tokio::io::{AsyncWriteExt as _, BufReader};
 
 use self::{
     calls::RunningCalls,
+    error::ServedSessionError,
     files::FileTools,
     lines::{ClientLines, MAX_LINE_BYTES},
     served_sessions::ServedSessions,
@@ -151,7 +153,7 @@ async fn answer_call(served: Arc<ServedTools>, call: ServedCall) -> Value {
     } else {
         match run_talk_tool(&served.talks, &tool, &arguments).await {
             Ok((text, is_error, facts)) => (text, is_error, Some(facts)),
-            Err(why) => (why, true, None),
+            Err(error) => (error.to_string(), true, None),
         }
     };
     let (text, is_error, facts) = outcome;
@@ -177,17 +179,17 @@ async fn run_talk_tool(
     talks: &Arc<ServedSessions>,
     tool: &str,
     arguments: &Map<String, Value>,
-) -> Result<(String, bool, Value), String> {
-    let text = |name: &str| {
+) -> Result<(String, bool, Value), ServedSessionError> {
+    let text = |name: &'static str| {
         let value = arguments.get(name).and_then(Value::as_str).map(str::trim);
-        value.filter(|value| !value.is_empty()).ok_or_else(|| format!("`{name}` is needed"))
+        value.filter(|value| !value.is_empty()).ok_or(ServedSessionError::MissingArgument(name))
     };
     let wait = arguments.get("wait_s").and_then(Value::as_u64).unwrap_or(USUAL_WAIT_S);
     let wait = Duration::from_secs(wait.min(MAX_WAIT_S));
     let named = || text("session").map(SessionId::new);
     let said = |session: SessionId, prompt: &str| {
-        let turn = talks.send_prompt(&session, prompt)?;
-        Ok::<_, String>(AwaitedTurn { talks: Arc::clone(talks), session, turn, stops: true })
+        let (talks, turn) = (Arc::clone(talks), talks.send_prompt(&session, prompt)?);
+        Ok::<_, ServedSessionError>(AwaitedTurn { talks, session, turn, stops: true })
     };
     let mut awaited = match tool {
         "ask" => {
@@ -215,8 +217,8 @@ async fn run_talk_tool(
     Ok(seen?.render_reply(&awaited.session))
 }
 
-/// A turn whose end a call waits for. A call that the client cancels before cancels the turn: nobody else
-/// knows of it.
+/// A turn whose end a call waits for. If the client cancels the call before, the turn is cancelled: no
+/// other client knows of it.
 struct AwaitedTurn {
     talks: Arc<ServedSessions>,
     session: SessionId,

@@ -22,6 +22,7 @@ use tokio::{
     time::timeout,
 };
 
+use super::error::ServedSessionError;
 use crate::session_resume;
 
 /// Most sessions of a client.
@@ -135,16 +136,14 @@ impl ServedSessions {
     }
 
     /// Opens a session, a new one or a saved one.
-    pub(super) async fn open(&self, start: Start) -> Result<SessionId, String> {
+    pub(super) async fn open(&self, start: Start) -> Result<SessionId, ServedSessionError> {
         let place = self.reserve_place().await?;
         // Requests are known by their client's name and number: under one name, a second session would be the
         // first one again.
         let mut client = self.host.connect(&format!("mcp-{}", place.number));
         let spec = SessionSpec { start, ..self.spec.clone() };
-        let session =
-            session_resume::open_session(&mut client, &spec).await.map_err(|error| error.cause)?;
-        let attach = Request::Attach { from: None };
-        client.send_request(Some(&session), attach).map_err(|error| error.cause)?;
+        let session = session_resume::open_session(&mut client, &spec).await?;
+        client.send_request(Some(&session), Request::Attach { from: None })?;
         let (tell, seen) = watch::channel(ServedSessionStatus::default());
         let (requests, wanted) = mpsc::channel(MAX_WAITING);
         let mut state = self.lock_state();
@@ -165,7 +164,7 @@ impl ServedSessions {
 
     /// A place for one more session. Where there is none, the one that rests longest is closed: it is saved, and
     /// goes on when something is said in it.
-    async fn reserve_place(&self) -> Result<ServedSessionSlot<'_>, String> {
+    async fn reserve_place(&self) -> Result<ServedSessionSlot<'_>, ServedSessionError> {
         loop {
             let resting = {
                 let mut state = self.lock_state();
@@ -181,52 +180,50 @@ impl ServedSessions {
                 longest.and_then(|id| state.talks.remove(&id))
             };
             let Some(ServedSession { requests, mut seen, .. }) = resting else {
-                return Err(format!(
-                    "{MAX_TALKS} sessions work; wait for the end of one with `status`, or `cancel` one"
-                ));
+                return Err(ServedSessionError::TooManySessions { max: MAX_TALKS });
             };
             requests.send(Request::Close).await.ok();
             timeout(MAX_CLOSING, seen.wait_for(|seen| seen.is_over)).await.ok();
         }
     }
 
-    fn find_talk(&self, session: &SessionId) -> Option<ServedSession> {
+    fn find_talk(&self, session: &SessionId) -> Result<ServedSession, ServedSessionError> {
         let mut state = self.lock_state();
         state.uses += 1;
         let used = state.uses;
-        let talk = state.talks.get_mut(session)?;
+        let talk = state.talks.get_mut(session);
+        let talk = talk.ok_or_else(|| ServedSessionError::UnknownSession(session.clone()))?;
         talk.used = used;
-        Some(talk.clone())
+        Ok(talk.clone())
     }
 
     /// True if the client already talks to that session.
     pub(super) fn has_session(&self, session: &SessionId) -> bool {
-        self.find_talk(session).is_some_and(|talk| !talk.seen.borrow().is_over)
+        self.find_talk(session).is_ok_and(|talk| !talk.seen.borrow().is_over)
     }
 
-    /// Says something in a session. Gives the number of the turn.
-    pub(super) fn send_prompt(&self, session: &SessionId, prompt: &str) -> Result<u64, String> {
+    /// Sends a message to a session, and returns the number of its turn.
+    pub(super) fn send_prompt(
+        &self,
+        session: &SessionId,
+        prompt: &str,
+    ) -> Result<u64, ServedSessionError> {
         let mut state = self.lock_state();
-        let talk = state.talks.get_mut(session).ok_or_else(|| describe_unknown_session(session))?;
+        let talk = state.talks.get_mut(session);
+        let talk = talk.ok_or_else(|| ServedSessionError::UnknownSession(session.clone()))?;
         if talk.is_working() {
-            return Err(
-                "a turn is running in this session; wait for its end, or `cancel` it".to_owned()
-            );
+            return Err(ServedSessionError::TurnRuns);
         }
         let request = Request::Send { content: vec![Content::from_text(prompt)] };
-        talk.requests
-            .try_send(request)
-            .map_err(|_| "the session does not accept messages".to_owned())?;
+        talk.requests.try_send(request).map_err(|_| ServedSessionError::NotAccepting)?;
         talk.said = talk.seen.borrow().turns + 1;
         Ok(talk.said)
     }
 
     /// Stops the turn that runs in a session.
-    pub(super) fn cancel(&self, session: &SessionId) -> Result<(), String> {
-        let talk = self.find_talk(session).ok_or_else(|| describe_unknown_session(session))?;
-        talk.requests
-            .try_send(Request::Cancel)
-            .map_err(|_| "the session does not accept messages".to_owned())
+    pub(super) fn cancel(&self, session: &SessionId) -> Result<(), ServedSessionError> {
+        let sent = self.find_talk(session)?.requests.try_send(Request::Cancel);
+        sent.map_err(|_| ServedSessionError::NotAccepting)
     }
 
     /// Waits until the turn of that number has ended, or that time has passed, and returns the state of the
@@ -236,8 +233,8 @@ impl ServedSessions {
         session: &SessionId,
         wait: Duration,
         turn: u64,
-    ) -> Result<ServedSessionStatus, String> {
-        let talk = self.find_talk(session).ok_or_else(|| describe_unknown_session(session))?;
+    ) -> Result<ServedSessionStatus, ServedSessionError> {
+        let talk = self.find_talk(session)?;
         let mut seen = talk.seen.clone();
         let is_done =
             |seen: &ServedSessionStatus| seen.is_over || (seen.turns >= turn && !seen.is_working);
@@ -262,10 +259,6 @@ impl Drop for ServedSessionSlot<'_> {
     fn drop(&mut self) {
         self.talks.lock_state().opening -= 1;
     }
-}
-
-fn describe_unknown_session(session: &SessionId) -> String {
-    format!("there is no session `{session}` here; `ask` opens one, `continue` resumes a saved one")
 }
 
 /// A client that follows a session and reports its state.

@@ -51,57 +51,110 @@ pub(super) struct ServedCall {
     pub(super) is_stateless: bool,
 }
 
-/// Reads a line. `tools`: the list of them. `is_greeted`: the client has begun with the handshake; before that
+/// The reason why a line is answered with an error of JSON-RPC.
+#[derive(Debug, thiserror::Error)]
+enum RequestFault {
+    /// The line is not JSON.
+    #[error(transparent)]
+    NotJson(serde_json::Error),
+    /// The line is JSON, but neither a request nor a notification nor an answer.
+    #[error("it is not a JSON-RPC 2.0 request; batches are not supported")]
+    NotARequest,
+    /// The request names a version that is not the one without a handshake.
+    #[error("that version is not supported")]
+    UnsupportedVersion(String),
+    /// The request names its version, but not what the client can do.
+    #[error("`_meta` has no `{CAPABILITIES_KEY}`")]
+    NoCapabilities,
+    /// The request names no version, and the client has not begun with the handshake.
+    #[error("`_meta` has no `{VERSION_KEY}`, and there was no `initialize`")]
+    NoVersion,
+    /// The method is unknown.
+    #[error("`{}` is not offered", .0.escape_debug())]
+    UnknownMethod(String),
+    /// A call of a tool does not name one.
+    #[error("`name` of the tool is missing")]
+    NoTool,
+    /// No tool has this name.
+    #[error("there is no tool `{}`", .0.escape_debug())]
+    UnknownTool(String),
+    /// The arguments of a call are not an object.
+    #[error("`arguments` is not an object")]
+    BadArguments,
+}
+
+impl RequestFault {
+    /// Returns JSON-RPC's code for the fault.
+    fn code(&self) -> i64 {
+        match self {
+            Self::NotJson(_) => PARSE_ERROR,
+            Self::NotARequest => INVALID_REQUEST,
+            Self::UnsupportedVersion(_) => UNSUPPORTED_VERSION,
+            Self::UnknownMethod(_) => METHOD_NOT_FOUND,
+            Self::NoCapabilities
+            | Self::NoVersion
+            | Self::NoTool
+            | Self::UnknownTool(_)
+            | Self::BadArguments => INVALID_PARAMS,
+        }
+    }
+
+    /// Builds the answer to the request with this id.
+    fn to_answer(&self, id: &Value) -> McpClientMessage {
+        let mut answer = error_response(id, self.code(), &self.to_string());
+        if let Self::UnsupportedVersion(version) = self
+            && let Some(error) = answer.get_mut("error").and_then(Value::as_object_mut)
+        {
+            let data = json!({ "supported": [STATELESS], "requested": version });
+            error.insert("data".to_owned(), data);
+        }
+        McpClientMessage::Answered(answer)
+    }
+}
+
+/// Parses a line. `tools`: the list of them. `is_greeted`: the client has begun with the handshake; before that
 /// each request must name its version.
 pub(super) fn parse_line(line: &str, tools: &Value, is_greeted: &mut bool) -> McpClientMessage {
     let message: Value = match gnoma_core::json::from_str(line) {
         Ok(message) => message,
-        Err(error) => {
-            return McpClientMessage::Answered(error_response(
-                &Value::Null,
-                PARSE_ERROR,
-                &error.to_string(),
-            ));
+        Err(error) => return RequestFault::NotJson(error).to_answer(&Value::Null),
+    };
+    let id = message.get("id").filter(|id| id.is_string() || id.is_number());
+    let (id, method) = match (id, message.get("method").and_then(Value::as_str)) {
+        (Some(id), Some(method)) => (id, method),
+        (None, Some("notifications/cancelled")) => {
+            let cancelled = message.pointer("/params/requestId").cloned();
+            return cancelled.map_or(McpClientMessage::Nothing, McpClientMessage::Cancelled);
         }
-    };
-    let method = message.get("method").and_then(Value::as_str);
-    let Some(id) = message.get("id").filter(|id| id.is_string() || id.is_number()) else {
-        return match method {
-            Some("notifications/cancelled") => message
-                .pointer("/params/requestId")
-                .map_or(McpClientMessage::Nothing, |id| McpClientMessage::Cancelled(id.clone())),
-            Some(_) => McpClientMessage::Nothing,
-            None => {
-                let text = "it is not a JSON-RPC 2.0 request; batches are not supported";
-                McpClientMessage::Answered(error_response(&Value::Null, INVALID_REQUEST, text))
-            }
-        };
-    };
-    let Some(method) = method else {
-        // An answer to something that was never asked.
-        return McpClientMessage::Nothing;
+        // Another notification, or an answer although the client was not asked anything.
+        (None, Some(_)) | (Some(_), None) => return McpClientMessage::Nothing,
+        (None, None) => return RequestFault::NotARequest.to_answer(&Value::Null),
     };
     let params = message.get("params").cloned().unwrap_or_default();
+    check_version(method, &params, is_greeted)
+        .and_then(|is_stateless| answer_method(id, method, &params, is_stateless, tools))
+        .unwrap_or_else(|fault| fault.to_answer(id))
+}
+
+/// Checks the version that a request names. Returns whether the request is on the wire without a handshake.
+fn check_version(
+    method: &str,
+    params: &Value,
+    is_greeted: &mut bool,
+) -> Result<bool, RequestFault> {
     let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
-    let version = meta(VERSION_KEY).and_then(Value::as_str);
-    if let Some(version) = version.filter(|version| *version != STATELESS) {
-        let mut refused = error_response(id, UNSUPPORTED_VERSION, "that version is not supported");
-        let data = json!({ "supported": [STATELESS], "requested": version });
-        if let Some(error) = refused.get_mut("error").and_then(Value::as_object_mut) {
-            error.insert("data".to_owned(), data);
-        }
-        return McpClientMessage::Answered(refused);
+    let Some(version) = meta(VERSION_KEY).and_then(Value::as_str) else {
+        *is_greeted |= method == "initialize";
+        let is_allowed = *is_greeted || method == "ping";
+        return if is_allowed { Ok(false) } else { Err(RequestFault::NoVersion) };
+    };
+    if version != STATELESS {
+        return Err(RequestFault::UnsupportedVersion(version.to_owned()));
     }
-    if version.is_some() && !meta(CAPABILITIES_KEY).is_some_and(Value::is_object) {
-        let text = format!("`_meta` has no `{CAPABILITIES_KEY}`");
-        return McpClientMessage::Answered(error_response(id, INVALID_PARAMS, &text));
+    match meta(CAPABILITIES_KEY) {
+        Some(Value::Object(_)) => Ok(true),
+        _ => Err(RequestFault::NoCapabilities),
     }
-    *is_greeted |= version.is_none() && method == "initialize";
-    if version.is_none() && !*is_greeted && method != "ping" {
-        let text = format!("`_meta` has no `{VERSION_KEY}`, and there was no `initialize`");
-        return McpClientMessage::Answered(error_response(id, INVALID_PARAMS, &text));
-    }
-    answer_method(id, method, &params, version.is_some(), tools)
 }
 
 fn answer_method(
@@ -110,9 +163,9 @@ fn answer_method(
     params: &Value,
     is_stateless: bool,
     tools: &Value,
-) -> McpClientMessage {
+) -> Result<McpClientMessage, RequestFault> {
     let result = match method {
-        // Who names the version in each request is on the wire that has no handshake.
+        // A client that names the version in each request is on the wire that has no handshake.
         "initialize" if !is_stateless => initialize_result(params),
         "server/discover" => json!({
             "supportedVersions": [STATELESS], "capabilities": { "tools": {} }, "instructions": INSTRUCTIONS,
@@ -124,42 +177,35 @@ fn answer_method(
         }
         "tools/list" => json!({ "tools": tools }),
         "tools/call" => {
-            return match parse_tool_call(params, tools) {
-                Ok((tool, arguments)) => McpClientMessage::Call(ServedCall {
-                    id: id.clone(),
-                    tool,
-                    arguments,
-                    is_stateless,
-                }),
-                Err(why) => McpClientMessage::Answered(error_response(id, INVALID_PARAMS, &why)),
-            };
+            let (tool, arguments) = parse_tool_call(params, tools)?;
+            let call = ServedCall { id: id.clone(), tool, arguments, is_stateless };
+            return Ok(McpClientMessage::Call(call));
         }
-        _ => {
-            let text = format!("`{}` is not offered", method.escape_debug());
-            return McpClientMessage::Answered(error_response(id, METHOD_NOT_FOUND, &text));
-        }
+        _ => return Err(RequestFault::UnknownMethod(method.to_owned())),
     };
     let is_newer = is_stateless || method == "server/discover";
-    McpClientMessage::Answered(success_response(id, result, is_newer))
+    Ok(McpClientMessage::Answered(success_response(id, result, is_newer)))
 }
 
-/// The tool that is called, and its arguments.
-fn parse_tool_call(params: &Value, tools: &Value) -> Result<(String, Map<String, Value>), String> {
-    let tool = params.get("name").and_then(Value::as_str);
-    let tool = tool.ok_or("`name` of the tool is missing")?;
+/// Parses the tool that is called, and its arguments.
+fn parse_tool_call(
+    params: &Value,
+    tools: &Value,
+) -> Result<(String, Map<String, Value>), RequestFault> {
+    let tool = params.get("name").and_then(Value::as_str).ok_or(RequestFault::NoTool)?;
     let is_known = tools.as_array().into_iter().flatten().any(|it| it["name"] == tool);
     if !is_known {
-        return Err(format!("there is no tool `{}`", tool.escape_debug()));
+        return Err(RequestFault::UnknownTool(tool.to_owned()));
     }
     let arguments = match params.get("arguments") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments.clone(),
-        Some(_) => return Err("`arguments` is not an object".to_owned()),
+        Some(_) => return Err(RequestFault::BadArguments),
     };
     Ok((tool.to_owned(), arguments))
 }
 
-/// The answer to a handshake: the version that the client wants, where it is spoken here.
+/// Builds the answer to a handshake: with the version that the client wants, if it is spoken here.
 fn initialize_result(params: &Value) -> Value {
     let wanted = params.get("protocolVersion").and_then(Value::as_str);
     let version = SHAKEN.iter().find(|version| wanted == Some(version)).unwrap_or(&SHAKEN[0]);

@@ -1,4 +1,4 @@
-//! `gnoma router arms`: what there is to choose from, and what is known about each.
+//! `gnoma router arms`: the models to choose from, and what is known about each.
 
 use anyhow::Result;
 use gnoma_core::{Price, json_value::json};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::money::MICRO;
 use gnoma_host::{
     HostError, Project, clock, preview,
-    routing::{self, roster::UnusableModel},
+    routing::{self, PreparedRoutes, roster::UnusableModel},
 };
 
 use crate::{
@@ -22,57 +22,62 @@ use crate::{
 /// An older catalogue has wrong prices.
 const STALE_DAYS: u32 = 120;
 
+/// An arm with the reason why it cannot be asked now; `None` if it can.
+type ListedArm = (Arm, Option<String>);
+
 pub(super) async fn run(project: &Project, name: Option<&str>, json: bool) -> Result<Exit> {
     let mut ready = preview::prepare_preview(project, None).await?;
     ready.discover_once().await;
     let levels = preview::limit_levels(project, &ready.routes).await;
-    let barred = |arm: &Arm| barred_reason(&ready.routes, arm, &levels);
-    let arms: Vec<_> =
-        ready.routes.arms().iter().filter(|arm| is_meant(arm, name)).cloned().collect();
+    let all = ready.routes.arms();
+    let meant = all.iter().filter(|arm| is_meant(arm, name));
+    let arms: Vec<ListedArm> =
+        meant.map(|arm| (arm.clone(), barred_reason(&ready.routes, arm, &levels))).collect();
     if let (Some(name), true) = (name, arms.is_empty()) {
         let text = format!("no model has `{name}` in its name; `gnoma models` lists all");
         return Err(HostError::usage(text).into());
     }
-    let note = stale_catalogue_warning(catalogue::age_days(routing::current_day(project)));
+    let age_days = catalogue::age_days(routing::current_day(project));
     if json {
-        let facts = |arm| arm_to_json(arm, &ready.routes, barred(arm).as_deref());
-        let arms: Vec<Value> = arms.iter().map(facts).collect();
-        let left = ready
-            .left
-            .iter()
-            .map(|UnusableModel { name, why }| json!({ "name": name, "why": why }));
-        let left: Vec<Value> = left.collect();
-        let age = catalogue::age_days(routing::current_day(project));
-        return print_json(&json!({ "arms": arms, "left": left, "catalogue_age_days": age }));
+        return print_json(&list_to_json(&ready, &arms, age_days));
     }
-    let rows = arms.iter().map(|arm| {
-        let seen = describe_speed(ready.routes.speed(&arm.name()));
-        let window = describe_window(arm.context_window);
-        let state = if barred(arm).is_some() { "not now" } else { "ready" };
+    print_stored_text(&render_list(&ready, &arms, age_days))
+}
+
+fn list_to_json(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> Value {
+    let arms = arms.iter().map(|(arm, barred)| arm_to_json(arm, &ready.routes, barred.as_deref()));
+    let left = ready.left.iter();
+    let left = left.map(|UnusableModel { name, why }| json!({ "name": name, "why": why }));
+    let (arms, left): (Vec<Value>, Vec<Value>) = (arms.collect(), left.collect());
+    json!({ "arms": arms, "left": left, "catalogue_age_days": age_days })
+}
+
+fn render_list(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> String {
+    let rows = arms.iter().map(|(arm, barred)| {
+        let state = if barred.is_some() { "not now" } else { "ready" };
         [
             arm.name().to_string(),
             describe_price(arm.price),
-            window,
+            describe_window(arm.context_window),
             state.to_owned(),
-            seen,
+            describe_speed(ready.routes.speed(&arm.name())),
             describe_abilities(arm),
         ]
     });
     let head = ["model", "$/M in, out", "window", "state", "speed seen", "can"];
     let mut text = table::render_table(head, rows);
-    for arm in &arms {
-        if let Some(why) = barred(arm) {
-            let name = arm.name().to_string();
-            // Who rests is named in the reason.
-            let is_named = why.starts_with(&name);
-            text.push_str(&if is_named { format!("{why}\n") } else { format!("{name}: {why}\n") });
-        }
+    for (arm, barred) in arms {
+        let Some(why) = barred else { continue };
+        let name = arm.name().to_string();
+        // The reason why a model rests begins with its name.
+        let is_named = why.starts_with(&name);
+        text.push_str(&if is_named { format!("{why}\n") } else { format!("{name}: {why}\n") });
     }
     for UnusableModel { name, why } in &ready.left {
         text.push_str(&format!("{name}: {why}\n"));
     }
-    text.extend(note);
-    print_stored_text(&text)
+    text.extend(stale_catalogue_warning(age_days));
+    text
 }
 
 fn is_meant(arm: &Arm, name: Option<&str>) -> bool {

@@ -46,8 +46,7 @@ pub(super) async fn reset_state(
     if book.path().exists() || book.has_scores() {
         book.reset().with_context(|| cannot_change(&book))?;
     }
-    let forgotten = routing::profile_ledger(project).forget_arms().await;
-    forgotten.map_err(|error| anyhow::anyhow!(error.sentence))?;
+    routing::profile_ledger(project).forget_arms().await?;
     let text = "deleted what was learned about models: scores, speeds, rests and limits reported by providers; spending stays\n";
     print_done(json, text)
 }

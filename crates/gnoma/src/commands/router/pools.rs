@@ -1,4 +1,4 @@
-//! `gnoma router pools`: limits, where they stand, and who rests.
+//! `gnoma router pools`: limits, how much of them is used, and which models rest.
 
 use std::time::Duration;
 
@@ -43,8 +43,7 @@ pub(super) async fn run(
     let ready = preview::prepare_preview(project, None).await?;
     let levels = preview::limit_levels(project, &ready.routes).await;
     let (rests, now_ms) = (ready.routes.resting_arms(), clock::now_ms());
-    let money_missing = routing::has_ledger(project)
-        && routing::profile_ledger(project).lacks_money().await.unwrap_or(false);
+    let money_missing = routing::ledger_to_look_at(project).lacks_money().await.unwrap_or(false);
     if json {
         let rests: Vec<_> = rests.iter().map(|rest| resting_to_json(rest, now_ms)).collect();
         return print_json(&json!({
@@ -75,23 +74,16 @@ pub(super) async fn run(
 /// full until then. Asked for by hand, since only a person knows which clock was right.
 async fn redate_ledger(project: &Project) -> Result<()> {
     refuse_in_incognito(project, "router pools --redate")?;
-    let moved = if routing::has_ledger(project) {
-        let ledger = routing::profile_ledger(project);
-        ledger.redate(clock::now_ms()).await.map_err(|error| anyhow::anyhow!(error.sentence))?
-    } else {
-        0
-    };
+    let moved = routing::ledger_to_look_at(project).redate(clock::now_ms()).await?;
     let (calls, count) = if moved == 1 { ("call was", "counts") } else { ("calls were", "count") };
     report::print_line(format_args!("{moved} {calls} dated in the future and {count} as made now"));
     Ok(())
 }
 
-/// Goes on with what a damaged ledger still told. Asked for by hand: what is missing was somebody's money.
+/// Continues with what was left of a damaged ledger. A person must ask for it, since the missing part was their money.
 async fn accept_loss(project: &Project) -> Result<()> {
     refuse_in_incognito(project, "router pools --accept-loss")?;
-    let ledger = routing::profile_ledger(project);
-    let accepted = ledger.accept_loss().await.map_err(|error| anyhow::anyhow!(error.sentence))?;
-    report::print_line(match accepted {
+    report::print_line(match routing::profile_ledger(project).accept_loss().await? {
         true => "limits count what is listed below from now on",
         false => "nothing is missing: no ledger was damaged, or you accepted the loss before",
     });

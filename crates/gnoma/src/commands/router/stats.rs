@@ -115,11 +115,7 @@ fn believed_standings(project: &Project, state: Option<RouterState>) -> Vec<ArmB
 }
 
 async fn load_totals(project: &Project) -> Vec<Total> {
-    // Looking makes no file.
-    if !routing::has_ledger(project) {
-        return Vec::new();
-    }
-    let ledger = routing::profile_ledger(project);
+    let ledger = routing::ledger_to_look_at(project);
     ledger.daily_totals(0).await.unwrap_or_else(|error| {
         report::print_line(format_args!("warning: {}", error.sentence));
         Vec::new()
@@ -158,21 +154,7 @@ fn render_stats(
     shadow: &[(ModelRef, u64)],
     unpriced: &BTreeSet<String>,
 ) -> String {
-    let mut text = String::new();
-    let rows = believed.iter().map(|ArmBelief { arm, kind, standing }| {
-        let is_priced = shadow.iter().any(|(priced, _)| priced == arm);
-        [
-            standing.tasks.to_string(),
-            kind.0.to_string(),
-            format!("{:.0}%", standing.quality * 100.0),
-            format_cost(standing.cost * MICRO, is_priced),
-            arm.to_string(),
-        ]
-    });
-    text.push_str(&table::render_table(["tasks", "type", "right", "expected", "arm"], rows));
-    if believed.is_empty() {
-        text.push_str("nothing learned yet\n");
-    }
+    let mut text = render_believed(believed, shadow);
     if totals.is_empty() {
         text.push_str("\nnothing spent yet\n");
         return text;
@@ -196,6 +178,24 @@ fn render_stats(
     let rows =
         shadow.iter().map(|(arm, micro_usd)| [format_money(*micro_usd as f64), arm.to_string()]);
     text.push_str(&table::render_table(["cost", "arm"], rows));
+    text
+}
+
+fn render_believed(believed: &[ArmBelief], shadow: &[(ModelRef, u64)]) -> String {
+    let rows = believed.iter().map(|ArmBelief { arm, kind, standing }| {
+        let is_priced = shadow.iter().any(|(priced, _)| priced == arm);
+        [
+            standing.tasks.to_string(),
+            kind.0.to_string(),
+            format!("{:.0}%", standing.quality * 100.0),
+            format_cost(standing.cost * MICRO, is_priced),
+            arm.to_string(),
+        ]
+    });
+    let mut text = table::render_table(["tasks", "type", "right", "expected", "arm"], rows);
+    if believed.is_empty() {
+        text.push_str("nothing learned yet\n");
+    }
     text
 }
 

@@ -24,11 +24,11 @@ use crate::{
     report::Exit,
 };
 
-/// Folders within folders that are looked into.
+/// Most levels of folders within folders that are searched.
 const MAX_DEPTH: usize = 6;
-/// Sessions taken over at once.
+/// Most sessions that are imported at once.
 const MAX_FOUND: usize = 10_000;
-/// As much of a file as is needed to tell whose it is.
+/// Bytes of a file that are read to detect the program that wrote it.
 const SNIFFED_BYTES: u64 = 64 << 10;
 
 pub(super) async fn run(
@@ -40,11 +40,12 @@ pub(super) async fn run(
 ) -> Result<Exit> {
     let found = find_session_files(&path, from.map(to_source))?;
     let past = ProjectHistory::open_or_create(project)?;
-    // Whoever names a file means it, also when the project was elsewhere then.
+    // A file named on the command line is imported even if the project has moved.
     let any_project = all || path.is_file();
     let mut outcomes = Vec::new();
     for (source, file) in found {
-        outcomes.push(import_file(&past, source, file, any_project).await);
+        let fate = import_file(&past, source, &file, any_project).await;
+        outcomes.push(ImportedFile { source, file, fate });
     }
     let failed = outcomes.iter().any(|outcome| outcome.fate.is_err());
     let printed = if json {
@@ -59,7 +60,7 @@ pub(super) async fn run(
 struct ImportedFile {
     source: Source,
     file: PathBuf,
-    fate: Result<ImportResult, String>,
+    fate: Result<ImportResult>,
 }
 
 enum ImportResult {
@@ -93,7 +94,7 @@ impl ImportedFile {
             Ok(ImportResult::Elsewhere(folder)) => {
                 json!({"file": file, "from": source, "elsewhere": folder})
             }
-            Err(error) => json!({"file": file, "from": source, "error": error}),
+            Err(error) => json!({"file": file, "from": source, "error": format!("{error:#}")}),
         }
     }
 
@@ -110,7 +111,7 @@ impl ImportedFile {
             }
             // Counted: in a folder of many projects most are of others.
             Ok(ImportResult::Elsewhere(_)) => String::new(),
-            Err(error) => format!("not imported: {file}, from {source}: {error}\n"),
+            Err(error) => format!("not imported: {file}, from {source}: {error:#}\n"),
         }
     }
 }
@@ -129,16 +130,6 @@ fn render_outcomes(outcomes: &[ImportedFile]) -> String {
 }
 
 async fn import_file(
-    past: &ProjectHistory,
-    source: Source,
-    file: PathBuf,
-    any_project: bool,
-) -> ImportedFile {
-    let fate = try_import_file(past, source, &file, any_project).await;
-    ImportedFile { source, file, fate: fate.map_err(|error| format!("{error:#}")) }
-}
-
-async fn try_import_file(
     past: &ProjectHistory,
     source: Source,
     file: &Path,
@@ -240,7 +231,7 @@ fn look_below(
     }
 }
 
-/// Whose session a file is, by its name and how it begins.
+/// Detects the program that wrote a session's file, by its name and beginning.
 fn detect_source(path: &Path) -> Option<Source> {
     let ending = path.extension().and_then(|ending| ending.to_str());
     let mut begin = Vec::new();

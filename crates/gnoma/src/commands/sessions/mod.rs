@@ -62,7 +62,7 @@ fn writing_command(what: &SessionsSub) -> Option<&'static str> {
     match what {
         SessionsSub::Import { .. } => Some("sessions import"),
         SessionsSub::Repair { .. } => Some("sessions repair"),
-        // Copies and titles are refused by whoever makes them.
+        // The functions that copy and rename sessions refuse that themselves.
         SessionsSub::Fork { .. }
         | SessionsSub::Rename { .. }
         | SessionsSub::List { .. }

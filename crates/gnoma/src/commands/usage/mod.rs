@@ -9,7 +9,10 @@ mod table;
 mod tools;
 mod view;
 
-use std::io::{self, BufWriter, IsTerminal as _, Write as _};
+use std::{
+    io::{self, BufWriter, IsTerminal as _, Write as _},
+    path::Path,
+};
 
 use anyhow::Result;
 use gnoma_host::{
@@ -39,25 +42,11 @@ pub(super) async fn run(
     if let Some(UsageSub::Forget { older_than, yes, json }) = &wanted.what {
         return forget::run(&project, *older_than, *yes, *json, around).await;
     }
-    let mut by = Vec::new();
-    for group in &wanted.by {
-        match group {
-            UsageBy::Calls(dimension) if !by.contains(dimension) => by.push(*dimension),
-            UsageBy::Calls(_) => (),
-            UsageBy::Tool => {
-                let is_alone = wanted.by.len() == 1 && wanted.repriced_as.is_none();
-                if !is_alone || wanted.csv || wanted.html.is_some() {
-                    let text = "--by tool stands alone, as a table or with --json: the ledger does not record for which tool a model was called";
-                    return Err(HostError::usage(text).into());
-                }
-                return tools::run(&project, wanted.since, wanted.json).await;
-            }
-        }
+    if wanted.by.contains(&UsageBy::Tool) {
+        refuse_beside_tools(wanted)?;
+        return tools::run(&project, wanted.since, wanted.json).await;
     }
-    if by.len() > MAX_DEPTH {
-        let text = format!("--by takes at most {MAX_DEPTH} names that nest");
-        return Err(HostError::usage(text).into());
-    }
+    let by = call_dimensions(&wanted.by)?;
     let query = UsageQuery { since: wanted.since, by, repriced_as: wanted.repriced_as.clone() };
     let report = usage::read_report(&project, &query).await?;
     let mut view = UsageView::new(&query, &report, project.now_ms());
@@ -72,17 +61,47 @@ pub(super) async fn run(
         return print_raw_data(&csv::render(&view));
     }
     if let Some(file) = &wanted.html {
-        let file = around.cwd.join(file);
-        let mut page = NewFile::create(&file)?;
-        view.currency = None;
-        page.write(html::render_page(&view).as_bytes())?;
-        page.finish()?;
-        report::print_line(format_args!("wrote {}", file.display()));
-        return Ok(Exit::Done);
+        return write_page(&mut view, &around.cwd.join(file));
     }
     let stdout = io::stdout();
     let columns = stdout.is_terminal().then(|| Size::of_terminal(&stdout).columns);
     print_stored_text(&table::render(&view, columns))
+}
+
+/// Refuses what goes with dimensions of calls but not with `--by tool`.
+fn refuse_beside_tools(wanted: &UsageArgs) -> Result<(), HostError> {
+    let is_alone = wanted.by.len() == 1 && wanted.repriced_as.is_none();
+    if is_alone && !wanted.csv && wanted.html.is_none() {
+        return Ok(());
+    }
+    let text = "--by tool stands alone, as a table or with --json: the ledger does not record for which tool a model was called";
+    Err(HostError::usage(text))
+}
+
+/// Returns the dimensions of calls, each once.
+fn call_dimensions(groups: &[UsageBy]) -> Result<Vec<Dimension>, HostError> {
+    let mut by = Vec::new();
+    for group in groups {
+        match group {
+            UsageBy::Calls(dimension) if !by.contains(dimension) => by.push(*dimension),
+            UsageBy::Calls(_) | UsageBy::Tool => (),
+        }
+    }
+    if by.len() > MAX_DEPTH {
+        let text = format!("--by takes at most {MAX_DEPTH} names that nest");
+        return Err(HostError::usage(text));
+    }
+    Ok(by)
+}
+
+/// Writes the report as a page into a new file. A page has amounts in dollars.
+fn write_page(view: &mut UsageView<'_>, file: &Path) -> Result<Exit> {
+    let mut page = NewFile::create(file)?;
+    view.currency = None;
+    page.write(html::render_page(view).as_bytes())?;
+    page.finish()?;
+    report::print_line(format_args!("wrote {}", file.display()));
+    Ok(Exit::Done)
 }
 
 /// Writes the report to standard output, piece by piece. A terminal gets it like text.

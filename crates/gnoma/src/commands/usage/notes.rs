@@ -9,8 +9,34 @@ use gnoma_router::pool::Pool;
 
 use super::view::{Currency, UsageView, count_calls};
 
-/// The sentences under a report.
+/// Writes the sentences under a report.
 pub(super) fn note_sentences(view: &UsageView<'_>) -> Vec<String> {
+    let report = view.report;
+    let total = &report.total;
+    let mut notes = describe_missing_numbers(view);
+    let details = total.details().unwrap_or_default();
+    for (count, what) in [
+        (details.estimated_calls, "broke off as gnoma was killed; what was reserved is counted"),
+        (details.failovers, "failed, and another model took over"),
+    ] {
+        if count > 0 {
+            notes.push(format!("{} {what}", count_calls(count)));
+        }
+    }
+    let amount = |micro_usd| view.format_money(micro_usd, true);
+    let repriced = report.repriced.iter();
+    notes.extend(repriced.map(|repriced| describe_repriced(repriced, total.cost(), &amount)));
+    let time = |at_ms| clock::time_near(at_ms, view.now_ms);
+    let is_partial = total.unpriced_calls() > 0;
+    notes.extend(report.caps.iter().map(|cap| describe_cap(cap, is_partial, &time, &amount)));
+    notes.extend(view.currency.as_ref().map(|Currency { code, dollars }| {
+        format!("1 {code} = ${dollars}, by your `router.exchange.{code}`")
+    }));
+    notes
+}
+
+/// Writes a sentence for each number that the report lacks or that the ledger has wrong.
+fn describe_missing_numbers(view: &UsageView<'_>) -> Vec<String> {
     let report = view.report;
     let total = &report.total;
     let mut notes = Vec::new();
@@ -39,24 +65,6 @@ pub(super) fn note_sentences(view: &UsageView<'_>) -> Vec<String> {
     if report.future_calls > 0 {
         notes.push(describe_future_calls(report.future_calls, report.begin_ms.is_some()));
     }
-    let details = total.details().unwrap_or_default();
-    for (count, what) in [
-        (details.estimated_calls, "broke off as gnoma was killed; what was reserved is counted"),
-        (details.failovers, "failed, and another model took over"),
-    ] {
-        if count > 0 {
-            notes.push(format!("{} {what}", count_calls(count)));
-        }
-    }
-    let amount = |micro_usd| view.format_money(micro_usd, true);
-    let repriced = report.repriced.iter();
-    notes.extend(repriced.map(|repriced| describe_repriced(repriced, total.cost(), &amount)));
-    let time = |at_ms| clock::time_near(at_ms, view.now_ms);
-    let is_partial = total.unpriced_calls() > 0;
-    notes.extend(report.caps.iter().map(|cap| describe_cap(cap, is_partial, &time, &amount)));
-    notes.extend(view.currency.as_ref().map(|Currency { code, dollars }| {
-        format!("1 {code} = ${dollars}, by your `router.exchange.{code}`")
-    }));
     notes
 }
 

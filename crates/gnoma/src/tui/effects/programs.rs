@@ -53,7 +53,7 @@ impl RunningShells {
     /// Ends the shell lines.
     pub(in crate::tui) fn kill_all(&self) {
         for group in lock_pids(&self.lines).iter() {
-            // It may have ended meanwhile.
+            // It may have ended since it was listed.
             kill_process_group(*group, Signal::KILL).unwrap_or_default();
         }
     }
@@ -274,14 +274,14 @@ fn run_editor(
 
 /// Runs a program that has the terminal, to its end; as long as it runs it is in `lent`.
 fn run_on_terminal(command: &mut Command, lent: &Mutex<Vec<Pid>>) -> io::Result<ExitStatus> {
-    // Held over the start: who looks into the list meanwhile waits, and sees the program.
+    // The lock is held over the start, so that a thread that reads the list waits and sees the program.
     let mut listed = lock_pids(lent);
     let mut child = command.spawn()?;
     let program = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     listed.extend(program);
     drop(listed);
     if let Some(program) = program {
-        // Not reaped yet: once it is, its number may be somebody else's.
+        // Not reaped yet: afterwards the system may give its number to another process.
         let until_over = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while matches!(waitid(WaitId::Pid(program), until_over), Err(Errno::INTR)) {}
         lock_pids(lent).clear();
@@ -304,7 +304,7 @@ pub(super) fn read_at_most(path: &Path, max_bytes: usize) -> io::Result<Vec<u8>>
 
 /// The end of a program.
 enum End {
-    /// By itself, or by somebody else.
+    /// The program ended, by itself or by a signal.
     By(ExitStatus),
     /// The program took too long or printed too much.
     CutOff,
@@ -355,10 +355,10 @@ fn capture_output(
     let bytes = printed.recv_timeout(until.saturating_duration_since(Instant::now()));
     let is_over = bytes.as_ref().is_ok_and(|bytes| bytes.len() < max_bytes);
     if let Some(group) = group.filter(|_| !is_over) {
-        // It may have ended meanwhile.
+        // It may have ended by now.
         kill_process_group(group, Signal::KILL).unwrap_or_default();
     }
-    // Once it has been waited for, its number may be somebody else's.
+    // After the wait, the system may give its number to another process.
     lock_pids(running).retain(|other| Some(*other) != group);
     let status = child.wait()?;
     let bytes = bytes.or_else(|_| printed.recv_timeout(MAX_PASTE)).unwrap_or_default();

@@ -21,7 +21,8 @@ async fn commands_of_other_programs_become_tasks_and_what_is_lost_is_told() {
     ] {
         assert!(shown.out.contains(part), "{part}: {}", shown.out);
     }
-    assert!(!shown.out.contains("theirs"), "the project is not trusted: {}", shown.out);
+    let waits = "theirs.md): it counts once you trust the project: `gnoma trust`";
+    assert!(shown.out.contains(waits), "{}", shown.out);
     let tasks = world.home.path().join(".config/gnoma/tasks");
     assert!(!exists(&tasks, "fix.md"));
     let written = world.run(&["task", "import", "--from", "claude", "--write"]).await;

@@ -53,6 +53,17 @@ impl World {
 }
 
 #[tokio::test]
+async fn time_of_another_zone_is_told_in_that_zone() {
+    let world = world([]);
+    let line = ["task", "schedule", "release", "v1", "--at", "18:34", "--zone", "Asia/Kathmandu"];
+    let made = world.run(&[&line[..], &["--budget", "1"]].concat()).await;
+    assert!(made.out.contains("18:34 (Asia/Kathmandu), in mode"), "{made:?}");
+    let list = world.run(&["task", "schedules"]).await;
+    assert!(list.out.contains("once (Asia/Kathmandu), next "), "{list:?}");
+    assert!(list.out.contains("18:34\n"), "{list:?}");
+}
+
+#[tokio::test]
 async fn schedule_is_made_listed_paused_resumed_and_deleted() {
     let world = world([]);
     let empty = world.run(&["task", "schedules"]).await;

@@ -57,6 +57,7 @@ async fn chore_of_three_sessions_is_suggested_saved_and_run() {
     assert!(exists(world.project.path(), "released/v3.0.0"));
     let after = world.run(&["task", "suggestions"]).await;
     assert!(after.out.contains("no new chore"), "the task does it: {after:?}");
+    assert!(after.out.contains("left out: release ") && after.out.contains("`ship` does that"));
 }
 
 #[tokio::test]
@@ -113,4 +114,8 @@ async fn setting_turns_offers_off() {
     person.waits_for("Version v3 is released.");
     assert_eq!(person.leaves().0.code(), Some(0));
     assert!(!exists(world.home.path(), ".local/state/gnoma/suggestions"));
+    // What is asked for is answered, and leaves nothing.
+    assert!(world.run(&["task", "suggestions"]).await.out.contains("3 times"));
+    let folder = world.home.path().join(".local/state/gnoma/suggestions");
+    assert!(std::fs::read_dir(folder).map_or(0, Iterator::count) == 0);
 }

@@ -33,7 +33,7 @@ use gnoma_core::{ThinkingMode, session::PermissionMode};
 
 pub(crate) use self::{
     analytics::AnalyticsSub,
-    ci::{CiSub, CommentLevel, InitArgs, ReportFormat, ReviewArgs, Template},
+    ci::{CiSub, InitArgs, ReportFormat, ReviewArgs, Template},
     config::{ConfigSub, NewProviderArgs, ProvidersSub, TrustArgs},
     extend::{AgentsSub, SkillsSub},
     features::{FeatureArgs, FeaturesSub},
@@ -205,6 +205,16 @@ pub(crate) enum OutputFormat {
     Json,
     /// One JSON object per line, as events happen.
     StreamJson,
+}
+
+impl From<OutputFormat> for gnoma_front::OutputFormat {
+    fn from(format: OutputFormat) -> Self {
+        match format {
+            OutputFormat::Text => Self::Text,
+            OutputFormat::Json => Self::Json,
+            OutputFormat::StreamJson => Self::StreamJson,
+        }
+    }
 }
 
 /// Commands other than a prompt.

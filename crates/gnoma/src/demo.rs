@@ -32,9 +32,8 @@ use gnoma_host::{
 use gnoma_llm::replay::Replay;
 
 use crate::{
-    args::OutputFormat,
     environment::ProcessEnvironment,
-    front::{Asker, AttachedSession, Front},
+    front::{Asker, AttachedSession, Front, OutputFormat},
     report::{self, Exit},
 };
 

@@ -1,4 +1,4 @@
-//! What the program finds around itself: environment, folders, terminals. Read once.
+//! Reads what the program finds around itself: environment, folders, terminals. Once.
 
 use std::{
     io::{IsTerminal as _, stderr, stdin, stdout},
@@ -6,67 +6,26 @@ use std::{
 };
 
 use gnoma_core::protocol::Environment;
+pub(crate) use gnoma_front::ProcessEnvironment;
 
-/// Environment, folders and terminals as the program found them when it started.
-#[derive(Clone)]
-pub(crate) struct ProcessEnvironment {
-    /// Environment variables that are text.
-    pub environment: Environment,
-    /// The command line, as far as it is text.
-    pub line: Vec<String>,
-    /// Folder the program was started in.
-    pub cwd: PathBuf,
-    /// Standard input is a terminal.
-    pub stdin_is_terminal: bool,
-    /// Standard output is a terminal.
-    pub stdout_is_terminal: bool,
-    /// Standard error is a terminal.
-    pub stderr_is_terminal: bool,
-    /// The program was started to outlive its terminal (`nohup`).
-    pub ignores_hangup: bool,
-    /// Permission bits that new files do not get.
-    pub umask: Option<u32>,
-}
-
-impl ProcessEnvironment {
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the process")]
-    pub(crate) fn of_process() -> Self {
-        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        Self {
-            environment: Environment::new(gnoma_core::sort::to_map(
-                std::env::vars_os().filter_map(text),
-            )),
-            line: std::env::args_os().filter_map(|word| word.into_string().ok()).collect(),
-            cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
-            stdin_is_terminal: stdin().is_terminal(),
-            stdout_is_terminal: stdout().is_terminal(),
-            stderr_is_terminal: stderr().is_terminal(),
-            ignores_hangup: ignores_hangup(&status),
-            umask: parse_umask(&status),
-        }
-    }
-
-    /// A variable that is set to something.
-    pub(crate) fn var(&self, name: &str) -> Option<&str> {
-        self.environment.get(name)
-    }
-
-    /// True if standard error may show colour: it must be a terminal, and `NO_COLOR` must not be set.
-    pub(crate) fn uses_colour(&self) -> bool {
-        self.stderr_is_terminal
-            && self.var("NO_COLOR").is_none()
-            && self.var("TERM") != Some("dumb")
-            && self.var("ACCESSIBLE").is_none()
-    }
-
-    /// True if a line on standard error may be redrawn.
-    pub(crate) fn can_redraw_line(&self) -> bool {
-        self.stderr_is_terminal
-            && self.var("TERM") != Some("dumb")
-            && self.var("ACCESSIBLE").is_none()
+/// Reads the environment, folders and terminals of this process.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the process")]
+pub(crate) fn read_process() -> ProcessEnvironment {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ProcessEnvironment {
+        environment: Environment::new(gnoma_core::sort::to_map(
+            std::env::vars_os().filter_map(text),
+        )),
+        line: std::env::args_os().filter_map(|word| word.into_string().ok()).collect(),
+        cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+        stdin_is_terminal: stdin().is_terminal(),
+        stdout_is_terminal: stdout().is_terminal(),
+        stderr_is_terminal: stderr().is_terminal(),
+        ignores_hangup: ignores_hangup(&status),
+        umask: parse_umask(&status),
     }
 }
 

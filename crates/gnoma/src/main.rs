@@ -3,27 +3,17 @@
 //! Only this crate reads the environment, the working folder and the settings as a whole; the others
 //! get what they need as options.
 
-mod answer_schema;
 mod args;
-mod children;
-mod claude;
-mod codex;
 mod commands;
 mod debugging;
 mod demo;
 mod environment;
-mod front;
 mod launch_request;
 mod metrics;
-mod prompt;
 mod qr;
-mod report;
-mod screen;
 mod server;
-mod session_resume;
-mod table;
-mod terminal;
 mod tui;
+mod usage_error;
 mod web;
 mod web_devices;
 
@@ -32,6 +22,10 @@ use std::{panic::resume_unwind, path::Path, process::ExitCode, thread};
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use futures_util::future::LocalBoxFuture;
+use gnoma_claude::codex;
+use gnoma_front::{
+    self as front, answer_schema, prompt, report, screen, session_resume, table, terminal,
+};
 use gnoma_sandbox::launcher;
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
@@ -63,20 +57,22 @@ fn main() -> ExitCode {
 fn run() -> ExitCode {
     let line: Vec<_> = std::env::args_os().collect();
     match args::answer_line(&line) {
-        Some(LineAnswer::Help(text)) => return report::print_help(text),
-        Some(LineAnswer::Mistake(told)) => return report::report_misuse(&told),
+        Some(LineAnswer::Help(text)) => return usage_error::print_help(text),
+        Some(LineAnswer::Mistake(told)) => return usage_error::report_misuse(&told),
         None => (),
     }
     let line = args::rewrite_line(&line).unwrap_or(line);
-    if let Some(words) = claude::command_words(&line) {
-        return run_command(None, |around| Box::pin(claude::run(words, around)));
+    if let Some(words) = gnoma_claude::command_words(&line) {
+        return run_command(None, |around| {
+            Box::pin(gnoma_claude::run(words, around, debugging::start_full_log))
+        });
     }
     if let Some(words) = codex::command_words(&line) {
         return run_command(None, |around| Box::pin(codex::run(words, around)));
     }
     let args = match Args::try_parse_from(&line) {
         Ok(args) => args,
-        Err(error) => return report::report_usage_error(&error, &line),
+        Err(error) => return usage_error::report_usage_error(&error, &line),
     };
     let log = args.turn.log.clone();
     run_command(log.as_deref(), |around| Box::pin(commands::run(args, around)))
@@ -87,7 +83,7 @@ fn run_command(
     log: Option<&Path>,
     command: impl FnOnce(&ProcessEnvironment) -> LocalBoxFuture<'_, Result<Exit>>,
 ) -> ExitCode {
-    let around = ProcessEnvironment::of_process();
+    let around = environment::read_process();
     let exit = match debugging::start_log(log, &around) {
         Ok(()) => block_on(command(&around)),
         Err(error) => Err(error.into()),

@@ -4,6 +4,8 @@
 
 #[path = "it/dependencies.rs"]
 mod dependencies;
+#[path = "it/environment.rs"]
+mod environment;
 #[path = "it/promises.rs"]
 mod promises;
 #[path = "it/structure.rs"]
@@ -58,6 +60,30 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "gnoma-front",
+        &[
+            "gnoma-core",
+            "gnoma-guard",
+            "gnoma-sandbox",
+            "gnoma-schema",
+            "gnoma-engine",
+            "gnoma-host",
+        ],
+    ),
+    (
+        "gnoma-claude",
+        &[
+            "gnoma-core",
+            "gnoma-config",
+            "gnoma-guard",
+            "gnoma-schema",
+            "gnoma-tools",
+            "gnoma-extend",
+            "gnoma-host",
+            "gnoma-front",
+        ],
+    ),
+    (
         "gnoma",
         &[
             "gnoma-core",
@@ -78,6 +104,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "gnoma-engine",
             "gnoma-extend",
             "gnoma-host",
+            "gnoma-front",
+            "gnoma-claude",
         ],
     ),
     ("gnoma-testkit", &["gnoma-core"]),
@@ -177,7 +205,7 @@ fn settings_are_lowered_in_one_place() {
     // A request of the protocol and its reply have the same name.
     const ELSEWHERE: [&str; 2] = ["Request", "Reply"];
     let mut files = Vec::new();
-    for folder in ["gnoma-host/src", "gnoma/src"] {
+    for folder in ["gnoma-host/src", "gnoma-front/src", "gnoma-claude/src", "gnoma/src"] {
         sources(&crates().join(folder), &mut files);
     }
     assert!(files.iter().any(|file| file.ends_with(LOWERING)));

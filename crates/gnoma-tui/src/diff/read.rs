@@ -1,7 +1,8 @@
 //! What a unified diff says. Lines of a hunk are counted, so that a removed line that begins with
 //! dashes is not taken for the name of a file.
 
-use gnoma_core::diff::parse_cut_line;
+pub(super) use gnoma_core::hunk_reader::Side;
+use gnoma_core::{diff::parse_cut_line, hunk_reader::HunkReader};
 
 use crate::{
     clean,
@@ -37,20 +38,13 @@ pub(super) struct Row {
     pub(super) text: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    Same,
-    Removed,
-    Added,
-}
-
 /// Lines that a diff adds and removes, with those of which only the number came.
 #[must_use]
 pub fn count_changes(diff: &str) -> (usize, usize) {
     let mut reader = DiffReader::default();
     let (mut added, mut removed) = (0, 0);
     for line in diff.lines() {
-        match reader.classify_line(line) {
+        match reader.hunk.read_line(line) {
             Some((Side::Added, _)) => added += 1,
             Some((Side::Removed, _)) => removed += 1,
             Some((Side::Same, _)) => {}
@@ -124,12 +118,7 @@ fn trim_blank_rows(entries: impl Iterator<Item = DiffEntry>) -> Vec<DiffEntry> {
 /// The position in the diff that is being read.
 #[derive(Default)]
 struct DiffReader {
-    /// Numbers of the next lines.
-    old: usize,
-    new: usize,
-    /// Lines that the hunk still has.
-    old_left: usize,
-    new_left: usize,
+    hunk: HunkReader,
     /// A hunk of this file came already.
     in_file: bool,
     /// The file's name before, where the next line has the one after.
@@ -138,8 +127,9 @@ struct DiffReader {
 
 impl DiffReader {
     fn parse_line(&mut self, line: &str) -> Option<DiffEntry> {
-        if let Some((side, number)) = self.classify_line(line) {
+        if let Some((side, number)) = self.hunk.read_line(line) {
             let text = display_text(line.get(1..).unwrap_or_default());
+            let number = number.min(MAX_NUMBER);
             return Some(DiffEntry::Row(Row { side, number, text }));
         }
         let had_hunk = self.in_file;
@@ -168,52 +158,10 @@ impl DiffReader {
             self.in_file = false;
         }
         if parse_cut_line(line).is_some() {
-            (self.old_left, self.new_left) = (0, 0);
+            self.hunk.end_hunk();
         }
-        if let Some((old, new)) = parse_hunk_header(line) {
-            (self.old, self.old_left) = old;
-            (self.new, self.new_left) = new;
-            self.in_file = true;
-        }
+        self.in_file |= self.hunk.read_header(line);
     }
-
-    /// Whose line of a hunk this is, and its number.
-    fn classify_line(&mut self, line: &str) -> Option<(Side, usize)> {
-        let next = |number: &mut usize, left: &mut usize| {
-            let this = *number;
-            *number += 1;
-            *left -= 1;
-            this
-        };
-        match line.as_bytes().first() {
-            Some(b'-') if self.old_left > 0 => {
-                Some((Side::Removed, next(&mut self.old, &mut self.old_left)))
-            }
-            Some(b'+') if self.new_left > 0 => {
-                Some((Side::Added, next(&mut self.new, &mut self.new_left)))
-            }
-            Some(b' ') | None if self.old_left > 0 && self.new_left > 0 => {
-                next(&mut self.old, &mut self.old_left);
-                Some((Side::Same, next(&mut self.new, &mut self.new_left)))
-            }
-            _ => None,
-        }
-    }
-}
-
-type Reach = (usize, usize);
-
-/// First number and count of both sides.
-fn parse_hunk_header(line: &str) -> Option<(Reach, Reach)> {
-    let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
-    let (new, _) = rest.split_once(" @@")?;
-    Some((parse_reach(old)?, parse_reach(new)?))
-}
-
-fn parse_reach(text: &str) -> Option<Reach> {
-    let (start, count) = text.split_once(',').unwrap_or((text, "1"));
-    let number = |text: &str| text.parse::<usize>().ok().map(|number| number.min(MAX_NUMBER));
-    Some((number(start)?, number(count)?))
 }
 
 fn file_name(text: &str) -> String {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
+use gnoma_front::code_review;
 
 use super::error::ArgumentError;
 
@@ -55,7 +56,7 @@ pub(crate) enum ReportFormat {
 }
 
 /// Levels of comments, the lowest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CommentLevel {
     /// Worth knowing.
     Note,
@@ -63,6 +64,16 @@ pub(crate) enum CommentLevel {
     Warning,
     /// Must be fixed before merging.
     Error,
+}
+
+impl From<CommentLevel> for code_review::CommentLevel {
+    fn from(level: CommentLevel) -> Self {
+        match level {
+            CommentLevel::Note => Self::Note,
+            CommentLevel::Warning => Self::Warning,
+            CommentLevel::Error => Self::Error,
+        }
+    }
 }
 
 /// A template.

@@ -2,13 +2,14 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, IsTerminal as _, Write as _},
+    io::{self, BufRead, BufReader},
     path::Path,
 };
 
 use anyhow::Result;
 use gnoma_config::LoadedConfig;
 use gnoma_core::protocol::SessionSpec;
+pub(crate) use gnoma_front::stdout::{print_raw_data, print_safe_text, refuse_closed_stdout};
 use gnoma_host::{HostError, Notices, ProcessResources, Project, crate_options};
 
 use crate::{
@@ -16,7 +17,6 @@ use crate::{
     environment::ProcessEnvironment,
     launch_request,
     report::{self, Exit},
-    screen,
 };
 
 /// The project that the command line names.
@@ -57,36 +57,6 @@ pub(super) fn print_stored_text(text: &str) -> Result<Exit> {
 /// Writes a JSON value to standard output.
 pub(super) fn print_json(value: &serde_json::Value) -> Result<Exit> {
     print_raw_data(&format!("{value}\n"))
-}
-
-/// Writes text to standard output without what hides in it or steers a terminal: a pipe or a file
-/// ends on one, too.
-pub(crate) fn print_safe_text(text: &str) -> Result<Exit> {
-    write_stdout(&screen::mark_unsafe_chars(text))
-}
-
-/// Writes what programs read back to standard output, byte for byte. To a terminal like text.
-pub(crate) fn print_raw_data(text: &str) -> Result<Exit> {
-    if std::io::stdout().is_terminal() { print_safe_text(text) } else { write_stdout(text) }
-}
-
-/// Fails where standard output was closed: what would be written there would be lost.
-pub(crate) fn refuse_closed_stdout() -> Result<()> {
-    if gnoma_sandbox::stdout_was_closed() {
-        let error = HostError::failure("standard output is closed, so the answer would be lost");
-        let remedy = "redirect it, as in `gnoma … > answer.txt`".to_owned();
-        return Err(HostError { remedy: Some(remedy), ..error }.into());
-    }
-    Ok(())
-}
-
-fn write_stdout(shown: &str) -> Result<Exit> {
-    refuse_closed_stdout()?;
-    let mut out = std::io::stdout().lock();
-    match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(Exit::Done),
-        Err(error) => report::exit_after_write_error(error),
-    }
 }
 
 /// The text that a command looks at.

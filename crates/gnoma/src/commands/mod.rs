@@ -47,7 +47,6 @@ use anyhow::Result;
 use futures_util::future::LocalBoxFuture;
 use gnoma_host::HostError;
 
-pub(crate) use self::common::{print_raw_data, print_safe_text};
 use crate::{
     args::{
         AgentsSub, Args, GnomaSubcommand as Sub, OutputFormat, ProvidersSub, TurnArgs,

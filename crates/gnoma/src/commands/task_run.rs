@@ -101,10 +101,10 @@ async fn run_steps(
         Tasks::find(&project).plan(name, arguments)?;
         TaskRequest::Run { line: quoted_line(&how.words) }
     };
-    let front = Front::new(args.output_format, around, Arc::clone(&project.firewall), None);
+    let front = Front::new(args.output_format.into(), around, Arc::clone(&project.firewall), None);
     let host = Host::new(Projects::for_one_turn(project));
     let session = open_session(&host, &mut spec, around).await?;
-    let exit = front.run_task(session, request, asker, args.output_format).await;
+    let exit = front.run_task(session, request, asker, args.output_format.into()).await;
     host.shut_down().await;
     exit
 }

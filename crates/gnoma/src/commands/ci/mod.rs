@@ -5,22 +5,17 @@
 //! its text act where the report is shown.
 
 mod change;
-mod diff;
-mod escape;
 mod init;
-mod markdown;
-mod report_forms;
-mod review;
 
 use std::{fs, io::Write as _, path::Path};
 
 use anyhow::{Context as _, Result};
 use gnoma_core::{Content, RawJson, protocol::SessionSpec, session::PermissionMode};
+use gnoma_front::code_review::{Review, SCHEMA, diff, escape, markdown, report_forms};
 use gnoma_host::{HostError, ProcessResources, Project, live::Host, session_opening::Projects};
 use gnoma_schema::Schema;
 use serde_json::Value;
 
-use self::review::{Review, SCHEMA};
 use super::common::{print_raw_data, print_safe_text};
 use crate::{
     args::{CiSub, ReportFormat, ReviewArgs, TurnArgs},
@@ -78,7 +73,7 @@ async fn run_review(
         exit
     };
     write_report(&review, how, around)?;
-    let is_too_much = how.fail_on.is_some_and(|level| review.worst_level() >= Some(level));
+    let is_too_much = how.fail_on.is_some_and(|level| review.worst_level() >= Some(level.into()));
     Ok(match exit {
         // What was denied was not needed for an answer.
         Exit::Done | Exit::NotApproved if is_too_much => Exit::Found,

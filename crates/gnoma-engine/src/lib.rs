@@ -16,6 +16,7 @@ mod conversation_plan;
 pub mod detect;
 mod event_audit;
 pub mod gate;
+pub mod gate_place;
 mod large_results;
 mod last_model_request;
 mod persistence;
@@ -36,7 +37,7 @@ mod turn;
 pub use crate::{
     answer_form::AnswerForm,
     arm::Arm,
-    gate::GatePlace,
+    gate_place::GatePlace,
     last_model_request::LastRequest,
     persistence_options::{CheckpointFailurePolicy, PersistenceOptions},
     rights::Rights,

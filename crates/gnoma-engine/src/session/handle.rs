@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    answer_form::AnswerForm, gate::GatePlace, last_model_request::LastRequest,
+    answer_form::AnswerForm, gate_place::GatePlace, last_model_request::LastRequest,
     persistence_options::PersistenceOptions, resume::MeasuredPrefix, rights::Rights,
     routing::Routes, turn::Limits,
 };

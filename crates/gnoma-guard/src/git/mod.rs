@@ -52,6 +52,11 @@ pub trait Repositories {
         Vec::new()
     }
 
+    /// Reports whether git runs hooks in the repository around `folder`.
+    fn has_hooks(&self, _folder: &Path) -> bool {
+        false
+    }
+
     /// Reports whether git takes `folder` for a repository of its own, by whatever name, as soon as it has an entry
     /// `and`.
     fn is_git_folder(&self, _folder: &Path, _and: &OsStr) -> bool {

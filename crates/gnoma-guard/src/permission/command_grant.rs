@@ -100,12 +100,19 @@ impl Judgement<'_> {
                 || git_lookups::writes_settings(command)
                 || part.effects.iter().all(CommandEffect::is_reading)
         };
-        let mut parts = analysis.commands.iter().zip(parts);
-        if may_run && analysis.unparsed.is_none() && parts.all(is_limited) {
-            grant.writes_tree = is_asked && analysis.commands.iter().any(git_lookups::writes_tree);
-            // What git itself notes in them runs nothing.
+        let mut commands = analysis.commands.iter().zip(parts);
+        if !may_run || analysis.unparsed.is_some() || !commands.all(is_limited) {
+            return;
+        }
+        grant.writes_tree = is_asked && analysis.commands.iter().any(git_lookups::writes_tree);
+        // What git itself notes in them runs nothing; a program that a variable has it run notes what it likes.
+        let may_run_more = |effect: &CommandEffect| {
+            effect.runs_code() || matches!(effect.effect, Effect::Environment(_))
+        };
+        if is_asked || !parts.iter().flat_map(|part| &part.effects).any(may_run_more) {
             let settings = analysis.commands.iter();
-            let settings = settings.flat_map(|it| git_lookups::changed_settings(it, self.world));
+            let settings =
+                settings.flat_map(|it| git_lookups::changed_settings(it, is_asked, self.world));
             grant.writable.extend(settings);
         }
     }

@@ -67,15 +67,25 @@ pub(super) fn writes_settings(command: &Invocation) -> bool {
     effects::program_of(command) == "git" && git::writes_settings(&command.words)
 }
 
-/// The files with a repository's settings that a command of git may write beside what it does.
-pub(super) fn changed_settings(command: &Invocation, world: &JudgementContext<'_>) -> Vec<PathBuf> {
+/// The files with a repository's settings that a command of git may write beside what it does. Where nobody was asked,
+/// none if git runs other programs meanwhile: they would write the settings, too.
+pub(super) fn changed_settings(
+    command: &Invocation,
+    is_asked: bool,
+    world: &JudgementContext<'_>,
+) -> Vec<PathBuf> {
     if !writes_settings(command) || !changes_repository(command) {
         return Vec::new();
     }
     let folder = git::parse_look(&command.words).and_then(|look| repository_folder(command, &look));
-    folder
-        .map(|folder| world.repositories.settings_files(&(world.resolve)(&folder)))
-        .unwrap_or_default()
+    let Some(folder) = folder.map(|folder| (world.resolve)(&folder)) else { return Vec::new() };
+    let repositories = world.repositories;
+    let runs_programs =
+        || repositories.has_hooks(&folder) || repositories.find_program_setting(&folder).is_some();
+    if !is_asked && runs_programs() {
+        return Vec::new();
+    }
+    repositories.settings_files(&folder)
 }
 
 /// Reports whether a command of git takes a lock of a repository whose own folder is outside the workspace, and changes

@@ -294,6 +294,29 @@ fn a_push_to_a_folder_says_and_grants_what_it_writes() {
 }
 
 #[test]
+fn git_notes_settings_unasked_only_where_no_other_program_could() {
+    let settings = PathBuf::from("/home/ada/work/app/.git/config");
+    let is_granted = |desk: &Desk, command: &str| {
+        desk.grant(&format!("bash {command}")).writable.contains(&settings)
+    };
+    let bypass = || Desk::new(PermissionMode::Bypass);
+    for command in ["git branch -u origin/main", "git checkout -b t --track main; git log -3"] {
+        assert!(is_granted(&bypass(), command), "{command}");
+        assert!(!is_granted(&bypass().with_hooks(), command), "{command}");
+        assert!(!is_granted(&bypass().running("core.fsmonitor"), command), "{command}");
+        assert!(is_granted(&Desk::new(PermissionMode::Auto).with_hooks(), command), "{command}");
+    }
+    for command in [
+        "GIT_SSH_COMMAND=./x git fetch origin",
+        "export GIT_EDITOR=./x; git branch --edit-description",
+        "git branch a; ./x",
+        "git status",
+    ] {
+        assert!(!is_granted(&bypass(), command), "{command}");
+    }
+}
+
+#[test]
 fn what_no_sandbox_allows_runs_outside_with_one_yes() {
     let desk = Desk::new(PermissionMode::Auto).with_files(&["src/a"]);
     for (command, is_outside) in [

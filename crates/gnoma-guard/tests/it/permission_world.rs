@@ -45,6 +45,7 @@ struct Repository {
     program: Option<&'static str>,
     secrets: Vec<PathBuf>,
     own_compiler: Option<PathBuf>,
+    has_hooks: bool,
     /// What the only other one of its kind has: a folder with these entries.
     other: Option<(PathBuf, Vec<&'static str>)>,
     /// Links that earlier commands have left for later ones.
@@ -62,6 +63,15 @@ impl Repositories for Repository {
 
     fn own_compiler(&self, folder: &Path) -> Option<PathBuf> {
         self.own_compiler.clone().filter(|_| folder.starts_with(WORKSPACE))
+    }
+
+    fn settings_files(&self, folder: &Path) -> Vec<PathBuf> {
+        let is_own = folder.starts_with(WORKSPACE);
+        is_own.then(|| Path::new(WORKSPACE).join(".git/config")).into_iter().collect()
+    }
+
+    fn has_hooks(&self, _: &Path) -> bool {
+        self.has_hooks
     }
 
     fn is_git_folder(&self, folder: &Path, and: &OsStr) -> bool {
@@ -127,6 +137,12 @@ impl Desk {
     /// Looking at the repository would run what this setting names.
     pub(crate) fn running(mut self, setting: &'static str) -> Self {
         self.repository.program = Some(setting);
+        self
+    }
+
+    /// git runs hooks in the repository.
+    pub(crate) fn with_hooks(mut self) -> Self {
+        self.repository.has_hooks = true;
         self
     }
 

@@ -216,9 +216,15 @@ impl Repositories for RepositoriesOnDisk {
 
     fn settings_files(&self, folder: &Path) -> Vec<PathBuf> {
         let Some(found) = FoundRepository::find_around(folder) else { return Vec::new() };
-        let shared = fs::canonicalize(found.common.join("config"));
-        let own = fs::canonicalize(&found.git).map(|git| git.join("config.worktree"));
-        shared.into_iter().chain(own).collect()
+        // A link in their place would lead git's own writing elsewhere: it is no such file.
+        let in_folder =
+            |folder: &Path, name: &str| fs::canonicalize(folder).map(|it| it.join(name));
+        let shared = in_folder(&found.common, "config");
+        shared.into_iter().chain(in_folder(&found.git, "config.worktree")).collect()
+    }
+
+    fn has_hooks(&self, folder: &Path) -> bool {
+        !find_hook_programs(folder).is_empty()
     }
 
     fn is_git_folder(&self, folder: &Path, and: &OsStr) -> bool {

@@ -4,9 +4,11 @@ use super::Walker;
 use super::assign::add_variable_effect;
 use super::command_facts::CommandFacts;
 use super::file_tests::is_file_test;
-use super::flow::ends_jobs;
 use crate::expand::{Field, Value};
-use crate::facts::{Effect, Risk};
+use crate::facts::{Effect, Invocation, Risk};
+
+/// Programs that wait for what was started in the background, or end it.
+const ENDING_JOBS: [&str; 5] = ["fg", "kill", "killall", "pkill", "wait"];
 
 /// Options of `set` and `shopt` do not run anything; `-x` prints with `PS4`, which is looked at where it is set.
 const SET_FLAGS: &str = "bCeEfhmnoptTuvx";
@@ -469,6 +471,12 @@ fn harmless_when(name: &str, words: &[Field], is_harmless: impl Fn(&str) -> bool
 
 fn subscript_effect(word: &Field) -> Effect {
     Effect::Unknown(format!("`{word}` is evaluated as a subscript and may run commands"))
+}
+
+/// Reports whether a command waits for what was started in the background, or ends it.
+pub(super) fn ends_jobs(command: &Invocation) -> bool {
+    let program = command.words.first().and_then(Option::as_deref);
+    program.is_some_and(|program| ENDING_JOBS.contains(&program))
 }
 
 pub(super) fn is_name(text: &str) -> bool {

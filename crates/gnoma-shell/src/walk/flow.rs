@@ -7,26 +7,18 @@ use super::command_facts::CommandFacts;
 use super::input::{Input, InputSource, feed_of};
 use super::state::Function;
 use super::{
-    builtins::is_name,
+    builtins::{ends_jobs, is_name},
     file_tests::{compares_files, looks_at_only_file},
 };
 use crate::expand::{Field, Value};
-use crate::facts::{Effect, Invocation, Risk};
+use crate::facts::{Effect, Risk};
 use crate::syntax::{
     Arithmetic, CaseArm, CaseEnding, Command, CommandKind, Condition, Loop, Pipeline, Script,
     Statement, Test, Word,
 };
 
-/// Programs that wait for what was started in the background, or end it.
-const ENDING_JOBS: [&str; 5] = ["fg", "kill", "killall", "pkill", "wait"];
 /// Operators of `[[ ]]` that calculate both sides.
 const CALCULATING: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
-
-/// Reports whether a command waits for what was started in the background, or ends it.
-pub(super) fn ends_jobs(command: &Invocation) -> bool {
-    let program = command.words.first().and_then(Option::as_deref);
-    program.is_some_and(|program| ENDING_JOBS.contains(&program))
-}
 
 impl Walker<'_> {
     pub(super) fn walk_statement(&mut self, statement: &Statement) {

@@ -4,6 +4,7 @@
 
 use super::Walker;
 use super::input::{Input, Listing};
+use super::special::are_plain_tests;
 use crate::expand::{Field, Folders};
 use crate::facts::{Effect, FilePlace};
 
@@ -76,7 +77,8 @@ impl Walker<'_> {
             [one] => one.known_start().to_owned(),
             _ => String::new(),
         };
-        let exact = certain && words.contains(&"-print0");
+        let tests = fields.get(end..)?;
+        let exact = certain && words.contains(&"-print0") && are_plain_tests(tests);
         Some(Listing { places: places.into(), start, exact })
     }
 }
@@ -99,6 +101,9 @@ pub(super) fn found_places(
         }
         for name in &names {
             places.extend(below_named(folders, start, name));
+            if may_be_named(start, name) {
+                places.extend(folders.resolve_places(&Field::Known(start.to_owned())));
+            }
         }
     }
     let follows_links =
@@ -127,7 +132,9 @@ pub(super) fn are_named(places: &[FilePlace]) -> bool {
 
 /// The names one of which everything that is found has; none when it may have others as well.
 fn required_names<'w>(words: &[&'w str]) -> Vec<&'w str> {
-    if words.iter().any(|word| matches!(*word, "-o" | "-or" | ",")) {
+    // In a group that is turned round, a name is what is not found.
+    let turns_group = words.windows(2).any(|pair| matches!(pair, ["!" | "-not", "("]));
+    if turns_group || words.iter().any(|word| matches!(*word, "-o" | "-or" | ",")) {
         return Vec::new();
     }
     let mut before = "";
@@ -141,6 +148,24 @@ fn required_names<'w>(words: &[&'w str]) -> Vec<&'w str> {
     }
     names.truncate(1);
     names
+}
+
+/// Reports whether a place where `find` starts may have a name that it looks for, by what the pattern begins and ends
+/// with. `.` and `..` are no names of files that anything could be done with.
+fn may_be_named(start: &str, pattern: &str) -> bool {
+    let name = start.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_lowercase();
+    if matches!(&*name, "" | "." | "..") {
+        return false;
+    }
+    let pattern = pattern.to_lowercase();
+    if !pattern.contains(['*', '?', '[', '\\']) {
+        return name == pattern;
+    }
+    // A set or an escaped letter may be any.
+    let is_wild = |letter: char| matches!(letter, '*' | '?' | '[' | ']' | '\\');
+    let begins = pattern.split(is_wild).next().unwrap_or_default();
+    let ends = pattern.rsplit(is_wild).next().unwrap_or_default();
+    name.starts_with(begins) && name.ends_with(ends)
 }
 
 fn below_named(folders: &Folders, start: &str, name: &str) -> Vec<FilePlace> {

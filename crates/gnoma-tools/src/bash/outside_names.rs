@@ -4,6 +4,8 @@
 //! Names that begin with a dot are left out: programs look for their settings there by themselves.
 
 use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
     fs::{self, DirEntry, FileType},
     path::{Path, PathBuf},
 };
@@ -12,38 +14,68 @@ use gnoma_sandbox::{Policy, TEMPORARY};
 
 /// Most names that are listed, those of the nearest folders first: each takes a mount.
 const MAX_NAMES: usize = 128;
+/// Most entries of one folder that are looked at.
+const MAX_ENTRIES: usize = 4096;
+/// Variables that say where somebody is, and not where programs look for something.
+const NOT_SEARCHED: [&str; 3] = ["HOME", "OLDPWD", "PWD"];
+/// The mounts that this process sees (proc(5)), and where a line of them names the place.
+const MOUNTS: &str = "/proc/self/mountinfo";
+const MOUNT_PLACE: usize = 4;
 
 /// Lists what lies in the folders above these roots and is neither shown nor hidden by the policy: folders, and with
-/// `has_files` also files. Programs that are not of the shell look for files of theirs in all folders above.
+/// `has_files` also files. Programs that are not of the shell look for files of theirs in all folders above. Names that
+/// lead to a path in `variables` are left out, because programs look there by themselves, and so are places of mounts,
+/// because a server that does not answer would hold up each command.
 pub(super) fn list_outside_names(
     roots: &[PathBuf],
     policy: &Policy,
+    variables: &[(OsString, OsString)],
     has_files: bool,
 ) -> Vec<PathBuf> {
     let shown = policy.readable.shown_paths().unwrap_or_default();
     let hidden = policy.readable.hidden_paths();
-    let is_outside = |path: &Path| {
-        let mut found = shown.iter().chain(&policy.writable);
-        !found.any(|place| path.starts_with(place) || place.starts_with(path))
-            && !hidden.iter().any(|place| path.starts_with(place))
-    };
+    let mounts = fs::read_to_string(MOUNTS).unwrap_or_default();
+    let mounted = mounts.lines().filter_map(|line| line.split(' ').nth(MOUNT_PLACE));
+    let mut taken: Vec<&Path> = mounted.map(Path::new).collect();
+    taken.extend(searched_places(variables));
+    let found = shown.iter().chain(&policy.writable);
+    taken.extend(found.clone().chain(hidden).map(PathBuf::as_path));
     let is_unseen = |folder: &Path| {
         let is_temporary = TEMPORARY.iter().any(|place| folder.starts_with(place));
-        let is_shown = shown.iter().any(|place| folder.starts_with(place));
-        folder.parent().is_some() && !is_temporary && !is_shown
+        let is_found = found.clone().chain(hidden).any(|place| folder.starts_with(place));
+        folder.parent().is_some() && !is_temporary && !is_found
     };
-    let above = roots.iter().flat_map(|root| root.ancestors().skip(1));
-    let mut names: Vec<PathBuf> = Vec::new();
-    for folder in above.filter(|folder| is_unseen(folder)) {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let entries = entries.filter(|entry| is_meant(entry, has_files)).map(|it| it.path());
-        let is_new = |path: &PathBuf| is_outside(path) && !names.contains(path);
-        let mut entries: Vec<_> = entries.filter(is_new).collect();
-        gnoma_core::sort::sort_items(&mut entries);
-        names.extend(entries);
+    let mut folders: Vec<&Path> = Vec::new();
+    for folder in roots.iter().flat_map(|root| root.ancestors().skip(1)) {
+        if is_unseen(folder) && !folders.contains(&folder) {
+            folders.push(folder);
+        }
     }
-    names.truncate(MAX_NAMES);
-    names
+    let names = folders.into_iter().flat_map(|folder| list_names(folder, &taken, has_files));
+    names.take(MAX_NAMES).collect()
+}
+
+/// Lists the names in a folder, in their order, but those that lead to one of the places in `taken`.
+fn list_names(folder: &Path, taken: &[&Path], has_files: bool) -> Vec<PathBuf> {
+    let below = taken.iter().filter_map(|place| place.strip_prefix(folder).ok());
+    let on_the_way: BTreeSet<&OsStr> =
+        gnoma_core::sort::to_set(below.filter_map(|rest| rest.iter().next()));
+    let entries = fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).flatten();
+    let entries = entries.filter(|entry| is_meant(entry, has_files));
+    let names = entries.map(|entry| entry.file_name());
+    let mut names: Vec<OsString> =
+        names.filter(|name| !on_the_way.contains(name.as_os_str())).collect();
+    gnoma_core::sort::sort_items(&mut names);
+    names.into_iter().map(|name| folder.join(name)).collect()
+}
+
+/// Returns the paths that the values of variables have, each value a list of them with colons.
+fn searched_places(variables: &[(OsString, OsString)]) -> impl Iterator<Item = &Path> {
+    let searched =
+        variables.iter().filter(|(name, _)| !NOT_SEARCHED.iter().any(|known| name == known));
+    let values = searched.filter_map(|(_, value)| value.to_str());
+    let paths = values.flat_map(|value| value.split(':')).map(Path::new);
+    paths.filter(|path| path.is_absolute())
 }
 
 /// Reports whether an entry is a folder, or a file if these count, under a name that does not begin with a dot. What a
@@ -69,7 +101,7 @@ mod tests {
             return gnoma_testkit::skip_test("`/dev/shm` cannot be written");
         };
         let at = |name: &str| folder.path().join(name);
-        for name in ["work/src", "other", ".config", "tools", "keys"] {
+        for name in ["work/src", "other", ".config", "tools", "keys", "sdk/lib"] {
             fs::create_dir_all(at(name)).unwrap();
         }
         fs::write(at("notes"), "").unwrap();
@@ -77,19 +109,23 @@ mod tests {
         let (shown, hidden) = (vec![at("work"), at("tools/bin")], vec![at("keys")]);
         let readable = ReadScope::Only { shown, hidden };
         let policy = Policy { readable, ..Policy::default() };
+        let variables =
+            [("LD_LIBRARY_PATH", "sdk/lib"), ("OLDPWD", "other")].map(|(name, path)| {
+                (name.into(), OsString::from_iter(["/x:".into(), at(path).into_os_string()]))
+            });
         let names = |has_files| {
-            let mut names = list_outside_names(&[at("work")], &policy, has_files);
+            let mut names = list_outside_names(&[at("work")], &policy, &variables, has_files);
             names.retain(|path| path.starts_with(folder.path()));
             names
         };
         assert_eq!(names(false), [at("other")]);
         let writable = vec![at("other/cache")];
         let caching = Policy { writable, ..policy.clone() };
-        assert!(!list_outside_names(&[at("work")], &caching, false).contains(&at("other")));
+        assert!(!list_outside_names(&[at("work")], &caching, &[], false).contains(&at("other")));
         assert_eq!(names(true), [at("notes"), at("other")]);
         let temporary = tempfile::tempdir_in("/tmp").unwrap();
         fs::create_dir(temporary.path().join("beside")).unwrap();
         let root = temporary.path().join("work");
-        assert!(list_outside_names(&[root], &Policy::default(), true).is_empty());
+        assert!(list_outside_names(&[root], &Policy::default(), &[], true).is_empty());
     }
 }

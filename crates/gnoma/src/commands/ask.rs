@@ -76,9 +76,8 @@ async fn run_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit
     if chooses {
         spec.start = session_resume::choose_stored_session(&project, around).await?;
     }
-    let schema = form.map(|form| form.schema);
-    let front =
-        Front::new(args.output_format.into(), around, Arc::clone(&project.firewall), schema);
+    let (schema, firewall) = (form.map(|form| form.schema), Arc::clone(&project.firewall));
+    let front = Front::new(args.output_format.into(), around, firewall, schema);
     let host = Host::new(Projects::for_one_turn(project));
     let session = AttachedSession::open(&host, &mut spec, around).await?;
     let content = match content {

@@ -234,7 +234,7 @@ fn chosen_places(
 }
 
 /// Reports whether words of an expression are nothing but tests, and no value of one looks like a test of names.
-fn are_plain_tests(tests: &[Field]) -> bool {
+pub(in super::super) fn are_plain_tests(tests: &[Field]) -> bool {
     let mut words = tests.iter().map(Field::known_text);
     while let Some(word) = words.next() {
         let Some(test) = word else { return false };

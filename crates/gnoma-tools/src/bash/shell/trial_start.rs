@@ -37,7 +37,8 @@ impl Shell {
         let (found, scratch) = (self.survey_workspace(cx), self.temporary_folder(cx, reading));
         let held = held_to_reading(&policy, cx, reading, scratch, found);
         let policy = Policy { writable, local_sockets: true, umask: self.umask, ..held };
-        let outside_names = list_outside_names(&cx.roots, &policy, cx.grant.reads_only);
+        let variables = self.environment.as_deref().unwrap_or_default();
+        let outside_names = list_outside_names(&cx.roots, &policy, variables, cx.grant.reads_only);
         let policy = Policy { outside_names, ..policy };
         Some(TrialPolicy { policy, beside })
     }

@@ -1,5 +1,5 @@
-//! Compresses the words that are read when a first value is weighed, and the rules, in parts that are read when a
-//! keyword of theirs is first met. The keywords, which every start reads, stay as they are.
+//! Compresses the words that are read when a first value is weighed, the keywords, and the rules, in parts that are
+//! read when a keyword of theirs is first met.
 
 #![expect(clippy::disallowed_methods, reason = "a build script is told its folders by variables")]
 
@@ -10,7 +10,7 @@ const RULES: &str = "data/rules.table";
 const RULES_PER_PART: usize = 64;
 
 fn main() -> io::Result<()> {
-    gnoma_packed::pack(["data/assignment.txt", "data/vocabulary.txt"])?;
+    gnoma_packed::pack(["data/assignment.txt", "data/keywords.table", "data/vocabulary.txt"])?;
     println!("cargo::rerun-if-changed={RULES}");
     pack_rules(&fs::read_to_string(RULES)?)
 }

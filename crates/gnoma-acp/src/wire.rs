@@ -76,9 +76,11 @@ pub enum AcpClientMessage {
 
 /// The error with which the other side answered a request: the first KiB of its JSON, empty where the answer has
 /// neither a result nor an error.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PeerError(pub String);
+
+gnoma_core::debug_as_display!(PeerError);
 
 /// A line that is no message: under which id its error goes back, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use gnoma_host::HostError;
 use tokio::task::JoinError;
 
 /// An error in what a program asks of gnoma, or in what gnoma asks of the program.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(crate) enum DriverError {
     /// A flag of `claude` without its value.
     #[error("`{flag}` needs a value")]
@@ -131,6 +131,8 @@ pub(crate) enum DriverError {
     #[error("{0:#}")]
     NotAttached(#[source] anyhow::Error),
 }
+
+gnoma_core::debug_as_display!(DriverError);
 
 impl DriverError {
     /// Returns the error for a command line that is wrong.

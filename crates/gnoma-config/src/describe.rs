@@ -24,7 +24,7 @@ pub enum KeyDescription {
 }
 
 /// A text that names no setting.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingKeyError {
     /// The text is not a key of TOML.
     #[error("`{}` is not a key; keys look like `tui.theme`", key.escape_debug())]
@@ -41,6 +41,8 @@ pub enum SettingKeyError {
         nearest: Option<&'static str>,
     },
 }
+
+gnoma_core::debug_as_display!(SettingKeyError);
 
 /// Looks up a key as TOML writes it, such as `tui.theme` or `provider.models."my.server"`.
 ///

@@ -55,7 +55,7 @@ impl Change {
 }
 
 /// The reason why a text was not changed. Its text form is a sentence with the cause and what to do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The text is not valid TOML.
     #[error("line {line} is not valid TOML: {message}; fix it first")]
@@ -92,6 +92,8 @@ pub enum EditError {
     #[error("`permission.rules` is not a list of rules; make it one first")]
     NotAList,
 }
+
+gnoma_core::debug_as_display!(EditError);
 
 /// The text with all changes in it, in their order. It is the same text where nothing has to change.
 ///

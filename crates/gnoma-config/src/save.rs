@@ -36,7 +36,7 @@ impl SavedFile {
 
 /// The reason why a file was not changed. The file is as it was. The error's text form is a sentence with the cause
 /// and, where the cause does not say it, what to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum SaveError {
     /// The file cannot be read.
     #[error("it cannot be read: {}", system_words(.0))]
@@ -66,6 +66,8 @@ pub enum SaveError {
     #[error("it cannot be written: {}", system_words(.0))]
     Unwritable(io::Error),
 }
+
+gnoma_core::debug_as_display!(SaveError);
 
 /// Makes all `changes` in the file at `path`, which need not be there. A new file is for its owner
 /// alone; a file that gets a key becomes so, and any other keeps its permissions.

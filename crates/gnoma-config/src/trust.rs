@@ -20,7 +20,7 @@ const HEADER: &str =
     "# Folders whose .gnoma/config.toml may run programs; `gnoma trust` writes this.\n\n";
 
 /// The reason why trust could not be read or written.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum TrustError {
     /// The store cannot be read.
     #[error("cannot read `{}`: {}", path.display(), system_words(cause))]
@@ -59,6 +59,8 @@ pub enum TrustError {
         why: String,
     },
 }
+
+gnoma_core::debug_as_display!(TrustError);
 
 /// The folders that are trusted.
 #[derive(Debug)]

@@ -7,6 +7,19 @@
 //! ([`Provider`], [`Tool`]); no clock, no runtime, and no IO but in [`bounded_file`] and [`private_file`], which
 //! read and write one file.
 
+/// Gives errors their sentence as their `Debug` form: `debug_as_display!(ThemeError, KeymapError)`. A derived form would
+/// print facts that the sentence leaves out, and cost half a kilobyte of the program for each type.
+#[macro_export]
+macro_rules! debug_as_display {
+    ($($error:ty),+ $(,)?) => {$(
+        impl ::std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Display::fmt(self, f)
+            }
+        }
+    )+};
+}
+
 pub mod bounded_file;
 pub mod branch_name;
 pub mod call_arguments;

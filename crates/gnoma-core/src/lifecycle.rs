@@ -297,7 +297,7 @@ pub trait SideModel: Send + Sync {
 }
 
 /// A side question that has no answer.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum SideQuestionError {
     /// Too many side questions run already.
     #[error("too many are already running")]
@@ -327,6 +327,8 @@ pub enum SideQuestionError {
     #[error("no answer within {}", duration::format_duration(*.0))]
     Late(Duration),
 }
+
+crate::debug_as_display!(SideQuestionError);
 
 fn join_failures(failures: &[(ModelRef, ProviderError)]) -> String {
     let lines = failures.iter().map(|(arm, error)| format!("{arm}: {error}"));

@@ -272,7 +272,7 @@ pub struct Message {
 }
 
 /// Why content is not a valid message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     /// No content at all.
     #[error("a message needs content")]
@@ -284,6 +284,8 @@ pub enum MessageError {
     #[error("a call id occurs twice in one message")]
     DuplicateCall,
 }
+
+crate::debug_as_display!(MessageError);
 
 impl Message {
     /// A user's message.

@@ -46,7 +46,7 @@ struct PlanArguments {
 }
 
 /// Arguments that are no plan; displayed in words for the model.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum PlanArgumentsError {
     /// The arguments do not have the shape of a plan.
     #[error(transparent)]
@@ -55,6 +55,8 @@ pub enum PlanArgumentsError {
     #[error("a plan has at most {} steps of 1 to {} bytes each", MAX_STEPS, MAX_STEP_BYTES)]
     TooLarge,
 }
+
+crate::debug_as_display!(PlanArgumentsError);
 
 /// Reads the plan in the arguments of a call that sets it.
 ///

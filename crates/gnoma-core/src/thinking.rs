@@ -28,12 +28,14 @@ impl fmt::Display for ThinkingMode {
 }
 
 /// A text that is no way to think.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a way to think; write off, adaptive or a number of tokens such as 8000")]
 pub struct ThinkingModeError {
     /// The text.
     pub text: String,
 }
+
+crate::debug_as_display!(ThinkingModeError);
 
 impl FromStr for ThinkingMode {
     type Err = ThinkingModeError;

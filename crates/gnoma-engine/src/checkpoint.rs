@@ -32,9 +32,11 @@ const MAX_LABEL_SOURCE_BYTES: usize = 4096;
 const AFTER_TURN: &str = "after the turn";
 
 /// The reason why a call does not run: the files before it could not be saved.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("not run: could not checkpoint the files first ({0})")]
 pub(crate) struct CheckpointError(#[source] StoreError);
+
+gnoma_core::debug_as_display!(CheckpointError);
 
 /// The port, with what a session adds to it.
 pub(crate) struct CheckpointSaver {

@@ -42,13 +42,15 @@ impl ApprovedCall {
 }
 
 /// The reason why no rule of a person's answer was saved.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(crate) enum AnswerRuleError {
     #[error("this question must be asked each time; no rule was saved")]
     AskedEachTime,
     #[error("{0}; no rule was saved")]
     Unreadable(#[from] RuleError),
 }
+
+gnoma_core::debug_as_display!(AnswerRuleError);
 
 /// The guard between calls: what holds now, and which calls it has let through.
 pub(crate) struct Gate {

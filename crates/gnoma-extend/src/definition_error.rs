@@ -3,7 +3,7 @@
 use crate::{claude::ForbiddenToolsError, front_matter::NotAListError, places::TextFileError};
 
 /// The reason why a file defines nothing that can be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(crate) enum DefinitionFileError {
     /// The file has no text that can be read.
     #[error(transparent)]
@@ -33,3 +33,5 @@ pub(crate) enum DefinitionFileError {
     #[error("`disallowedTools`: {0}")]
     ForbiddenTools(#[from] ForbiddenToolsError),
 }
+
+gnoma_core::debug_as_display!(DefinitionFileError);

@@ -171,7 +171,7 @@ pub fn instructions_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The reason why a file has no text that can be read, as what follows the name of the file.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum TextFileError {
     /// The file is too large.
     #[error("it is larger than {limit_kib} KiB")]
@@ -186,6 +186,8 @@ pub enum TextFileError {
     #[error(transparent)]
     Io(#[from] io::Error),
 }
+
+gnoma_core::debug_as_display!(TextFileError);
 
 /// Returns the text of a file of at most [`MAX_FILE_BYTES`].
 pub(crate) fn read_text(path: &Path) -> Result<String, TextFileError> {

@@ -24,7 +24,7 @@ const SILENCE: Duration = Duration::from_secs(2);
 const MAX_BYTES: u64 = 16 << 10;
 
 /// The reason why a command printed no key. Its text follows the name of the command.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(crate) enum KeyCommandError {
     #[error("cannot be started: {0}")]
     NotStarted(#[source] io::Error),
@@ -37,6 +37,8 @@ pub(crate) enum KeyCommandError {
     #[error("printed nothing")]
     NoOutput,
 }
+
+gnoma_core::debug_as_display!(KeyCommandError);
 
 /// Gets the keys that commands print, for providers that have no other.
 pub(crate) fn fill_keys(provider: &mut Provider, environment: &Environment, notices: &Notices) {

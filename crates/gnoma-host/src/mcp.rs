@@ -283,7 +283,7 @@ fn client_definition(server: &ClientServer) -> Result<Definition, ServerNameErro
 }
 
 /// The reason why an MCP server of the settings is not used.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum ServerSettingError {
     #[error(transparent)]
     Name(#[from] ServerNameError),
@@ -292,6 +292,8 @@ enum ServerSettingError {
     #[error("it has neither `command` nor `url`")]
     NoReach,
 }
+
+gnoma_core::debug_as_display!(ServerSettingError);
 
 /// A server of the settings.
 fn to_definition(project: &Project, server: &McpServer) -> Result<Definition, ServerSettingError> {

@@ -41,7 +41,7 @@ const MAX_TEXT_BYTES: usize = 500;
 const MAX_QUESTIONS: usize = 8;
 
 /// The reason why a notification did not reach the person.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum NotificationError {
     #[error("was not started")]
     NotStarted,
@@ -55,6 +55,8 @@ enum NotificationError {
     #[error("it does not answer")]
     NoAnswer,
 }
+
+gnoma_core::debug_as_display!(NotificationError);
 
 /// A notification about a session.
 #[derive(Clone, Debug, PartialEq)]

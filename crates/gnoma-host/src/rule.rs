@@ -25,7 +25,7 @@ use crate::{Folders as _, HostError, Project, Result};
 const MAX_RULES: usize = 50;
 
 /// The reason why rules or settings were not saved for a scope.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(crate) enum RuleSaveError {
     #[error("between 1 and {MAX_RULES} rules can be saved at once")]
     Count,
@@ -58,7 +58,7 @@ impl From<RuleSaveError> for HostError {
 }
 
 /// The reason why a project's changed settings are not trusted.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(crate) enum TrustRenewalError {
     #[error(transparent)]
     Store(#[from] TrustError),
@@ -67,6 +67,8 @@ pub(crate) enum TrustRenewalError {
     #[error("other files of the project have changed meanwhile")]
     OtherChanges,
 }
+
+gnoma_core::debug_as_display!(RuleSaveError, TrustRenewalError);
 
 /// The file in which rules of a scope are saved.
 struct RuleFile {

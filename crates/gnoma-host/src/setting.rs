@@ -20,7 +20,7 @@ use crate::{Folders as _, HostError, Project, Result, crate_options, rule};
 pub const THEMES_FOLDER: &str = "themes";
 
 /// The reason why a setting was not set. The file is as it was.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum SettingError {
     /// The key is written like no key.
     #[error("`{key}` was not set: {source}")]
@@ -58,7 +58,7 @@ impl From<SettingError> for HostError {
 }
 
 /// The reason why a file of settings was not changed. It is as it was.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum SettingsFileError {
     /// The changed settings cannot be used; the text names the setting that is wrong.
     #[error(transparent)]
@@ -72,6 +72,8 @@ pub enum SettingsFileError {
         source: SaveError,
     },
 }
+
+gnoma_core::debug_as_display!(SettingError, SettingsFileError);
 
 /// Sets `key`, as TOML writes it, in the person's own settings; returns a sentence that says where.
 ///

@@ -27,7 +27,7 @@ const FILE_LIMIT: &str = "ulimit -f 2048\n";
 const TOO_LARGE: i32 = 153;
 
 /// The reason why the script has no line to show, in a few words.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum StatusScriptError {
     /// The output of the script, or a file that it wrote, was to get larger than 1 MiB.
     #[error("wrote more than 1 MiB")]
@@ -36,6 +36,8 @@ pub enum StatusScriptError {
     #[error(transparent)]
     Line(HookLineError),
 }
+
+gnoma_core::debug_as_display!(StatusScriptError);
 
 /// The script, ready to run.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 const MAX_SHOWN_CHARS: usize = 80;
 
 /// An answer of a server that cannot be cut into records.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FramingError {
     /// A record of an event stream is too long.
     #[error("a record of the answer is longer than gnoma accepts")]
@@ -44,6 +44,8 @@ pub enum FramingError {
         start: String,
     },
 }
+
+gnoma_core::debug_as_display!(FramingError);
 
 /// A record as text; fragments of characters in it are marked.
 #[derive(Clone, Debug, PartialEq, Eq)]

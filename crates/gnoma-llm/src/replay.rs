@@ -50,7 +50,7 @@ struct CassetteCall {
 }
 
 /// An answer of a script that cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("answer {number} of the script is invalid: {cause}")]
 pub struct ScriptError {
     /// The number of the answer, counted from 1.
@@ -58,6 +58,8 @@ pub struct ScriptError {
     /// The error in its JSON.
     pub cause: serde_json::Error,
 }
+
+gnoma_core::debug_as_display!(ScriptError);
 
 impl Replay {
     /// Reads a script; `name` is the provider's.

@@ -2,7 +2,7 @@
 //!
 //! A build script calls [`pack`]; the code that needs a text writes `unpack(packed!("name"))` inside a
 //! `LazyLock`. A text costs a third of its bytes in the program, and half a millisecond for 100 KB when it is
-//! first needed, so what every start reads stays as it is.
+//! first needed, so what every start reads is kept small.
 
 #![expect(clippy::print_stdout, reason = "build scripts speak to cargo on standard output")]
 #![expect(clippy::disallowed_methods, reason = "a build script is told its folders by variables")]

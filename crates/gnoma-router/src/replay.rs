@@ -28,7 +28,7 @@ const MICRO: f64 = 1e6;
 pub const MOST_LINE_BYTES: usize = 1 << 20;
 
 /// The reason why a line was not answered.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ReplayError {
     /// The line is not one of the protocol.
     #[error("line is not router-replay/1: {0}")]
@@ -40,6 +40,8 @@ pub enum ReplayError {
     #[error("{0} before there is any")]
     Order(&'static str),
 }
+
+gnoma_core::debug_as_display!(ReplayError);
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]

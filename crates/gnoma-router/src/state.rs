@@ -61,7 +61,7 @@ pub struct SavedPair {
 }
 
 /// The reason why a state was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
     /// The state has another form.
     #[error("router state has version {found}, this gnoma reads {STATE_VERSION}")]
@@ -70,3 +70,5 @@ pub enum StateError {
         found: u32,
     },
 }
+
+gnoma_core::debug_as_display!(StateError);

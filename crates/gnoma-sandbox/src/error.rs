@@ -3,7 +3,7 @@
 use std::io;
 
 /// The reason why a launcher handed over no descriptor.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum DescriptorError {
     /// The launcher could not be started or heard.
     #[error("could not {step}: {error}")]
@@ -25,7 +25,7 @@ pub enum DescriptorError {
 }
 
 /// The reason why there is no folder in memory.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum MemoryFolderError {
     /// The machine does not permit namespaces, without which a launcher cannot mount the folder.
     #[error("there are no namespaces")]
@@ -37,6 +37,8 @@ pub enum MemoryFolderError {
     #[error("only Linux has folders in memory")]
     OtherSystem,
 }
+
+gnoma_core::debug_as_display!(DescriptorError, MemoryFolderError);
 
 /// The reason why no process holds the session's namespaces.
 #[cfg(target_os = "linux")]

@@ -115,7 +115,7 @@ fn default_reach() -> usize {
 }
 
 /// The reason why a rule cannot be used. It names the rule, so that a person finds it in their configuration.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum RuleError {
     /// A pattern is not a regular expression of the supported kind, or is too large.
     #[error("the pattern of the secret rule `{rule}` cannot be used: {reason}")]
@@ -136,7 +136,7 @@ pub enum RuleError {
 }
 
 /// The reason why the pattern of a rule cannot be compiled.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{}", describe_build_error(.0))]
 pub struct RulePatternError(pub(crate) Box<BuildError>);
 
@@ -149,7 +149,7 @@ fn describe_build_error(error: &BuildError) -> String {
 }
 
 /// The reason why a field of a rule has no meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RuleFieldError {
     /// The rule has no id.
     #[error("it has no id; give it a kebab-case name")]
@@ -164,6 +164,8 @@ pub enum RuleFieldError {
     #[error("`at_keyword` needs `keywords`")]
     NoKeywords,
 }
+
+gnoma_core::debug_as_display!(RuleError, RulePatternError, RuleFieldError);
 
 impl RuleError {
     /// Returns the id of the rule that cannot be used.

@@ -29,13 +29,15 @@ pub struct UnreadableRequest {
 }
 
 /// A line that is not the message that was expected.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum DecodeError {
     #[error(transparent)]
     Utf8(#[from] Utf8Error),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }
+
+gnoma_core::debug_as_display!(DecodeError);
 
 /// Reads a client's first line.
 ///

@@ -29,7 +29,7 @@ const GREETING_PATIENCE: Duration = Duration::from_secs(3);
 const READ_BYTES: usize = 64 << 10;
 
 /// The reason why there is no connection.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ConnectError {
     /// No server listens at the socket.
     #[error("no gnoma server is running")]
@@ -41,6 +41,8 @@ pub enum ConnectError {
     #[error("the server does not answer: {0}")]
     Io(#[from] io::Error),
 }
+
+gnoma_core::debug_as_display!(ConnectError);
 
 /// Connects to the server at a socket. `client` names this client over all its connections.
 ///

@@ -22,7 +22,7 @@ const MAX_HOLDER_BYTES: u64 = 32;
 const MAX_PATH_BYTES: usize = 100;
 
 /// The reason why the socket's place cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum PlaceError {
     /// Another server listens there.
     #[error("a gnoma server is already running (process {pid})")]
@@ -45,6 +45,8 @@ pub enum PlaceError {
         source: io::Error,
     },
 }
+
+gnoma_core::debug_as_display!(PlaceError);
 
 /// The folder of a user's server.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,7 +28,7 @@ pub(crate) fn parse_arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T,
 }
 
 /// The reason why a tool cannot read the arguments of a call.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("the arguments do not fit `{tool}`: {fault}; nothing was done")]
 pub(crate) struct ArgumentsError {
     tool: String,
@@ -36,13 +36,15 @@ pub(crate) struct ArgumentsError {
     fault: ArgumentsFault,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum ArgumentsFault {
     #[error("they are not a JSON object")]
     NotAnObject,
     #[error(transparent)]
     Form(serde_json::Error),
 }
+
+gnoma_core::debug_as_display!(ArgumentsError, ArgumentsFault);
 
 /// A spec from literals. `parameters` must be JSON; a test walks all built-in tools.
 pub(crate) fn tool_spec(

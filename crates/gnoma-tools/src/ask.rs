@@ -71,7 +71,7 @@ fn ask_spec() -> ToolSpec {
 }
 
 /// The reason why a question is not asked, for the model.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum QuestionError {
     #[error("`question` must have 1 to {MAX_QUESTION_BYTES} bytes")]
     Length,
@@ -80,6 +80,8 @@ enum QuestionError {
     )]
     Choices,
 }
+
+gnoma_core::debug_as_display!(QuestionError);
 
 /// Makes the question of a call.
 fn parse_question(

@@ -19,7 +19,7 @@ const STAMP_DEPTH: usize = 2;
 /// Folders that are looked at for that.
 const MAX_FOLDERS: usize = 64;
 /// Most entries of a build whose state is remembered, the upper levels first.
-const MAX_STAMPED: usize = 20_000;
+const MAX_STAMPED: usize = 4_000;
 
 /// Names that no folder but a rebuilt one has.
 pub(crate) const UNMISTAKABLE: [&str; 4] =

@@ -17,6 +17,8 @@ mod read_result;
 mod repository;
 mod scratch_place;
 #[cfg(target_os = "linux")]
+mod trial_output;
+#[cfg(target_os = "linux")]
 mod trials;
 #[cfg(not(target_os = "linux"))]
 #[path = "trials_elsewhere.rs"]

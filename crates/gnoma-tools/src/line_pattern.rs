@@ -85,7 +85,7 @@ impl LinePattern {
 }
 
 /// The reason why a pattern cannot be used and what to write instead, for the model.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("`{pattern}` is not a valid regular expression: {fault}")]
 pub(crate) struct LinePatternError {
     pattern: String,
@@ -93,7 +93,7 @@ pub(crate) struct LinePatternError {
     fault: LinePatternFault,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum LinePatternFault {
     #[error("{0}\n{remedy}", remedy = describe_remedy(.0))]
     Syntax(#[source] Box<Error>),
@@ -105,6 +105,8 @@ enum LinePatternFault {
     #[error("the literal {:?} is not allowed in a regex\n{ESCAPE}", .0.to_string())]
     LineEnd(char),
 }
+
+gnoma_core::debug_as_display!(LinePatternError, LinePatternFault);
 
 fn compile_hir(hir: &Hir, max_bytes: usize) -> Result<Regex, LinePatternFault> {
     let config = Regex::config()

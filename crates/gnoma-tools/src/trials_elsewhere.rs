@@ -8,9 +8,11 @@ use std::{
 use gnoma_sandbox::{MemoryFolder, Overlay};
 
 /// The reason why no command of a session can run on trial.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("only Linux has the layers that trials need")]
 pub struct TrialsError;
+
+gnoma_core::debug_as_display!(TrialsError);
 
 /// Runs the commands of a session on trial, where that is possible.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use gnoma_sandbox::{
 };
 
 /// The reason why no command of a session can run on trial.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum TrialsError {
     /// The sandbox of this machine is not complete.
     #[error("{0}")]
@@ -28,7 +28,7 @@ pub enum TrialsError {
 }
 
 /// The reason why a command cannot begin in the layer over the workspace.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(crate) enum LayerStartError {
     #[error(transparent)]
     Unavailable(Arc<TrialsError>),
@@ -37,3 +37,5 @@ pub(crate) enum LayerStartError {
     #[error("only {} MB are free for trial runs", .free_bytes >> 20)]
     LittleSpace { free_bytes: u64 },
 }
+
+gnoma_core::debug_as_display!(TrialsError, LayerStartError);

@@ -122,7 +122,7 @@ pub enum Ending {
 }
 
 /// The reason why the loop could not continue.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum RunError {
     /// The terminal cannot be used.
     #[error("the terminal cannot be used: {0}")]
@@ -131,6 +131,8 @@ pub enum RunError {
     #[error(transparent)]
     Theme(#[from] ThemeError),
 }
+
+gnoma_core::debug_as_display!(RunError);
 
 impl RunOptions {
     fn theme_name(&self) -> &str {

@@ -37,7 +37,7 @@ pub(crate) fn theme_data(name: &str) -> Option<&'static str> {
 }
 
 /// A theme that cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ThemeError {
     /// There is no theme of this name.
     #[error("unknown theme `{name}`; choose one of {}", theme_names().collect::<Vec<_>>().join(", "))]
@@ -59,7 +59,7 @@ pub enum ThemeError {
 }
 
 /// A theme file of the person's own that cannot be used.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 pub enum ThemeFileError {
     /// The file has the name of a built-in theme.
     #[error("a built-in theme has this name; rename the file")]
@@ -86,6 +86,8 @@ pub enum ThemeFileError {
         name: String,
     },
 }
+
+gnoma_core::debug_as_display!(ThemeError, ThemeFileError);
 
 /// Returns the message of a TOML error in one line, without the excerpt of the file.
 fn describe_toml_error(error: &toml::de::Error) -> String {
@@ -128,7 +130,8 @@ impl Theme {
             return Ok(Self::default());
         }
         let data = if depth == Depth::Sixteen { TERMINAL } else { data };
-        let file: ThemeFile = toml::from_str(data)?;
+        // By way of a table, as themes of a person's own are read: one reader in the program instead of two.
+        let file: ThemeFile = toml::from_str::<toml::Table>(data)?.try_into()?;
         Ok(Self::from_palette(file.palette(shade), depth))
     }
 

@@ -51,9 +51,11 @@ pub(crate) fn devices_file(folder: &Path) -> PathBuf {
 }
 
 /// The name cannot be a device's: it is empty, too long or has another character.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a device's name has at most {MAX_NAME_CHARS} letters, digits, `-`, `_` and `.`")]
 pub(crate) struct DeviceNameError;
+
+gnoma_core::debug_as_display!(DeviceNameError);
 
 /// Parses the name of a device: at most 40 letters, digits, `-`, `_` and `.`.
 pub(crate) fn parse_name(name: &str) -> Result<String, DeviceNameError> {

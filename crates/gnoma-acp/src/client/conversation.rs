@@ -32,7 +32,7 @@ const VERSION: u64 = 1;
 
 /// An agent that does not keep to the protocol, so that the conversation with it ends. Displayed as words that follow
 /// the agent's name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConversationError {
     /// A line of the agent is longer than [`MAX_AGENT_LINE_BYTES`].
     #[error("sent a message of more than {} MB", MAX_AGENT_LINE_BYTES >> 20)]
@@ -53,6 +53,8 @@ pub enum ConversationError {
     #[error("named no session")]
     NoSession,
 }
+
+gnoma_core::debug_as_display!(ConversationError);
 
 /// A message from an agent about its state or its work.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -185,7 +185,7 @@ pub struct ChildResult {
 }
 
 /// The reason why a session could not be started or did not run to its end.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnError {
     /// No sessions can be started here.
     #[error("no sessions can be started here")]
@@ -200,3 +200,5 @@ pub enum SpawnError {
     #[error("{0}")]
     Failed(String),
 }
+
+crate::debug_as_display!(SpawnError);

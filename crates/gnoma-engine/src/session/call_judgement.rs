@@ -252,9 +252,11 @@ async fn decide_with_hooks(
 }
 
 /// The denial of a call by a hook, with the hook's reason.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{0}")]
 struct HookDenial(String);
+
+gnoma_core::debug_as_display!(HookDenial);
 
 /// The answers of hooks before a call.
 #[derive(Default)]

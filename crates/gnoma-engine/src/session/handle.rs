@@ -79,9 +79,11 @@ pub struct Options {
 pub type CheckpointReadiness = watch::Receiver<Option<Result<(), MissingFilesError>>>;
 
 /// The files with which a session works will never be there; the reason in words for people.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MissingFilesError(pub String);
+
+gnoma_core::debug_as_display!(MissingFilesError);
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

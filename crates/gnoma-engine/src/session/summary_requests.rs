@@ -175,13 +175,15 @@ impl SummaryJob {
 }
 
 /// The reason why an arm gave no summary.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{arm} could not summarize it: {error}")]
 struct SummaryError {
     arm: ModelRef,
     #[source]
     error: ProviderError,
 }
+
+gnoma_core::debug_as_display!(SummaryError);
 
 fn join_failures(failures: &[SummaryError]) -> String {
     failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")

@@ -5,13 +5,15 @@ use gnoma_core::{FormatStage, RawJson};
 use crate::answer_form::AnswerForm;
 
 /// The reason why an answer does not have the form that it must have.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum AnswerFormError {
     #[error(transparent)]
     Misfit(#[from] gnoma_schema::Misfit),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }
+
+gnoma_core::debug_as_display!(AnswerFormError);
 
 /// The progress of a turn towards an answer in the required form.
 #[derive(Debug)]

@@ -242,9 +242,11 @@ impl Turn {
 }
 
 /// The model repeats itself, although it was corrected as often as is allowed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("the model kept repeating itself after {0} corrections")]
 struct TooManyCorrections(u32);
+
+gnoma_core::debug_as_display!(TooManyCorrections);
 
 /// Repairs names and arguments before they reach history, guard or tool, which all read the same from then on: what is not JSON
 /// or a text that holds it, and texts where the tool wants something else. Names that occur twice cannot be repaired.

@@ -38,7 +38,7 @@ impl fmt::Display for RuleFault {
 impl std::error::Error for RuleFault {}
 
 /// The reason why a list of forbidden tools cannot be obeyed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForbiddenToolsError {
     /// An element of the list is not written as rules are.
     #[error(transparent)]
@@ -52,6 +52,8 @@ pub enum ForbiddenToolsError {
     #[error("in `{0}` a `*` can only stand at the end")]
     InnerWildcard(String),
 }
+
+gnoma_core::debug_as_display!(ForbiddenToolsError);
 
 /// A rule such as `Bash(git add:*)`, `Read(./.env)` or `mcp__git` as rules of ours, which together cover the same.
 ///

@@ -8,7 +8,7 @@ use gnoma_core::lifecycle::PromptPart;
 use crate::places::TextFileError;
 
 /// The reason why a file that a text mentions is not included, as what follows its name.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum IncludeError {
     /// There is no such file, so the text did not mean one.
     #[error("there is no such file")]
@@ -23,6 +23,8 @@ pub enum IncludeError {
     #[error(transparent)]
     Text(#[from] TextFileError),
 }
+
+gnoma_core::debug_as_display!(IncludeError);
 
 /// Reads a file that a text mentions.
 type IncludeReader<'a> = dyn FnMut(&str) -> Result<String, IncludeError> + 'a;

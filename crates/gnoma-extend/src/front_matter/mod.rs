@@ -39,11 +39,13 @@ const MAX_LINES: usize = 500;
 const MAX_BYTES: usize = 256 << 10;
 
 /// A field that must be a list, but has names with values.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("its `{field}` must be a list of names, not names with values")]
 pub(crate) struct NotAListError {
     field: String,
 }
+
+gnoma_core::debug_as_display!(NotAListError);
 
 impl FieldValue {
     fn of_toml(value: toml::Value) -> Self {

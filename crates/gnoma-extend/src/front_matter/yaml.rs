@@ -62,7 +62,7 @@ pub(super) struct YamlFault {
 }
 
 /// The reason why a text cannot be read as fields.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum YamlError {
     /// The text is not YAML, in the words of the parser.
     #[error("{0}")]
@@ -82,6 +82,8 @@ pub(super) enum YamlError {
     #[error("a list or map is no name")]
     NameNotText,
 }
+
+gnoma_core::debug_as_display!(YamlError);
 
 /// A list or map that is being read.
 #[derive(Debug)]

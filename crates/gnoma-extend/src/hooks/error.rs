@@ -5,7 +5,7 @@ use std::{error::Error, io, time::Duration};
 use crate::{claude::RuleFault, places::TextFileError};
 
 /// The reason why a hook cannot be used, as what follows "a hook".
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HookError {
     /// The hook is for an event that gnoma's own settings do not have.
     #[error("is for the event `{0}`, which gnoma does not have")]
@@ -37,7 +37,7 @@ pub enum HookError {
 }
 
 /// The reason why the condition of a hook cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum HookConditionError {
     /// The condition is not a text.
     #[error("must be a string")]
@@ -48,7 +48,7 @@ pub(super) enum HookConditionError {
 }
 
 /// The reason why a file with hooks cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum HookFileError {
     /// The file has no text that can be read.
     #[error(transparent)]
@@ -62,7 +62,7 @@ pub(super) enum HookFileError {
 }
 
 /// The reason why a hook was not started, as what follows its name.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum HookStartError {
     /// No hook of the session is run; why.
     #[error("{0}")]
@@ -76,7 +76,7 @@ pub(super) enum HookStartError {
 }
 
 /// The reason why a shell line did not run to its end with success, in a few words.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HookLineError {
     /// The line ended with this exit code.
     #[error("exit code {0}")]
@@ -90,9 +90,18 @@ pub enum HookLineError {
 }
 
 /// The reason why a program that is called back gave no answer, in the words of the one who called it.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error(transparent)]
 pub struct HookCallError(Box<dyn Error + Send + Sync>);
+
+gnoma_core::debug_as_display!(
+    HookError,
+    HookConditionError,
+    HookFileError,
+    HookStartError,
+    HookLineError,
+    HookCallError
+);
 
 impl HookCallError {
     /// Creates the error from its cause: an error, or the words of the program.

@@ -141,7 +141,7 @@ impl KnownTools {
 }
 
 /// The reason why the recorded facts about a server cannot be read or saved.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ToolMemoryError {
     /// The file is not what gnoma writes.
     #[error("`{}` is damaged; delete it to approve the tools anew", .0.display())]
@@ -163,6 +163,8 @@ pub enum ToolMemoryError {
         source: io::Error,
     },
 }
+
+gnoma_core::debug_as_display!(ToolMemoryError);
 
 /// The store for the recorded facts about servers; without a folder nothing is saved.
 #[derive(Clone, Debug, Default)]

@@ -37,12 +37,12 @@ pub struct Scenario {
 }
 
 /// The reason why a scenario of the suite was not played, in a sentence.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error(transparent)]
 pub struct ScenarioError(#[from] ScenarioFailure);
 
 /// The failure of a scenario.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum ScenarioFailure {
     #[error(transparent)]
     Call(Box<CallError>),
@@ -58,6 +58,8 @@ enum ScenarioFailure {
     #[error("it did not let anybody in: {0}")]
     TokensRefused(String),
 }
+
+gnoma_core::debug_as_display!(ScenarioError, ScenarioFailure);
 
 impl From<CallError> for ScenarioFailure {
     fn from(error: CallError) -> Self {

@@ -187,7 +187,7 @@ pub(super) fn read_entries(
 }
 
 /// The reason why a server of a file is not used.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum ServerEntryError {
     #[error(transparent)]
     Name(#[from] ServerNameError),
@@ -202,7 +202,7 @@ enum ServerEntryError {
 }
 
 /// The wrong form of a field, as what follows its name.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum WrongFieldForm {
     #[error("is not a string")]
     NoText,
@@ -213,6 +213,8 @@ enum WrongFieldForm {
     #[error("is not a table")]
     NoTable,
 }
+
+gnoma_core::debug_as_display!(ServerEntryError, WrongFieldForm);
 
 impl ServerEntryError {
     fn of_field(field: &str, form: WrongFieldForm) -> Self {

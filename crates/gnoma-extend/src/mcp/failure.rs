@@ -12,7 +12,7 @@ use super::{
 };
 
 /// An error of a call with what to do about it, as what follows the name of the server.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum CallFailure {
     /// The server wants to know who asks.
     #[error("it requires a login; run `gnoma mcp login {server}`")]
@@ -46,7 +46,7 @@ pub(super) enum CallFailure {
 }
 
 /// The likely flaw of an address at which a server cannot be used, with what to do.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[derive(Clone, Copy, thiserror::Error)]
 pub(super) enum AddressFlaw {
     /// The address is one of the older transport.
     #[error(
@@ -104,7 +104,7 @@ impl AddressFlaw {
 }
 
 /// The reason why there is no connection to a server.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum ConnectionError {
     /// The program of the server was not started.
     #[error(transparent)]
@@ -124,7 +124,7 @@ pub(super) enum ConnectionError {
 }
 
 /// A server without a connection, with the last lines that it wrote to its standard error.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[error("the MCP server `{server}` is not available: {source}{}", output_clause(.output))]
 pub(super) struct UnavailableError {
     /// The name of the server.
@@ -141,7 +141,7 @@ pub(super) fn output_clause(output: &str) -> String {
 }
 
 /// The reason why a tool of a server must not be called.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum ToolRefusal {
     /// The server describes the tool differently than when it was approved.
     #[error(
@@ -165,7 +165,7 @@ pub(super) enum ToolRefusal {
 }
 
 /// The reason why a server did not do what a person or a model asked of it.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum ServerUseError {
     /// No server has that name.
     #[error("there is no MCP server `{0}`")]
@@ -197,6 +197,16 @@ impl From<CallError> for ServerUseError {
 }
 
 /// The reason why an MCP server did not do what was asked of it, in a sentence.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error(transparent)]
 pub struct McpError(#[from] ServerUseError);
+
+gnoma_core::debug_as_display!(
+    CallFailure,
+    AddressFlaw,
+    ConnectionError,
+    UnavailableError,
+    ToolRefusal,
+    ServerUseError,
+    McpError
+);

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MAX_SECRET_BYTES: u64 = 1 << 20;
 
 /// The reason why the keyring did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum KeyringError {
     /// The program that accesses it cannot be started.
     #[error("`{PROGRAM}` cannot be started: {0}")]
@@ -45,6 +45,8 @@ pub(super) enum KeyringError {
     #[error("the keyring is locked, or denied access")]
     Denied,
 }
+
+gnoma_core::debug_as_display!(KeyringError);
 
 /// The keyring of the person's session.
 #[derive(Clone, Debug, PartialEq, Eq)]

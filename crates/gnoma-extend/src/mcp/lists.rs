@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::limits::{MAX_FAULTS, MAX_PAGES};
 
 /// The reason why an element of a list is left out.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum ListElementError {
     /// The element has no fields.
     #[error("it is no object")]
@@ -39,6 +39,8 @@ pub(super) enum ListElementError {
         limit: usize,
     },
 }
+
+gnoma_core::debug_as_display!(ListElementError);
 
 /// An element of a list.
 pub(super) trait ListElement: PartialEq + Sized {

@@ -25,9 +25,11 @@ const PAGE: &str =
     "<!doctype html><meta charset=utf-8><title>gnoma</title><p>You can close this page.";
 
 /// The reason why a person was not logged in at an MCP server, in a sentence.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error(transparent)]
 pub struct LoginError(#[from] OauthError);
+
+gnoma_core::debug_as_display!(LoginError);
 
 /// Logs in to the server at an address. `show` is given the page that a person is to open.
 ///

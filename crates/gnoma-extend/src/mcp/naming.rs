@@ -19,7 +19,7 @@ const ANY: &str = "mcp";
 const SAY_NOTHING: [&str; 3] = [ANY, "plugin", "server"];
 
 /// A name that no MCP server may have.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerNameError {
     /// The name is empty or too long, or has other characters than names may have.
     #[error(
@@ -31,6 +31,8 @@ pub enum ServerNameError {
     #[error("`{0}` cannot be a server's name: it begins or ends with `_`, or contains `__`")]
     Underscores(String),
 }
+
+gnoma_core::debug_as_display!(ServerNameError);
 
 /// Checks that a server may have this name.
 ///

@@ -205,7 +205,7 @@ fn is_program_there(
 }
 
 /// The reason why the program of a server or agent was not started.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ProgramStartError {
     /// The definition is of something that is reached over the network.
     #[error("it is not a program")]
@@ -234,6 +234,8 @@ pub enum ProgramStartError {
     #[error("its streams could not be connected")]
     NoStreams,
 }
+
+gnoma_core::debug_as_display!(ProgramStartError);
 
 /// Starts the program of `definition`.
 ///

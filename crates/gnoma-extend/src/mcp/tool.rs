@@ -18,7 +18,7 @@ use super::{
 };
 
 /// The reason why a tool does not take the place of a built-in one.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum ReplacementError {
     /// The schema of its arguments cannot be read.
     #[error("the schema of its arguments is not valid")]
@@ -35,6 +35,8 @@ pub(super) enum ReplacementError {
         tool: String,
     },
 }
+
+gnoma_core::debug_as_display!(ReplacementError);
 
 /// Stands for one tool of a server. What the server says of itself decides nothing: every call is judged as
 /// one that may do anything.

@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 /// A path that no file of a plugin may have.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is refused: {flaw}", .path.escape_debug())]
 pub struct PluginPathError {
     /// The path as it is written.
@@ -13,7 +13,7 @@ pub struct PluginPathError {
 }
 
 /// The flaw of a path that no file of a plugin may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PluginPathFlaw {
     /// The path is empty or too long.
     #[error("its length is not valid for a file")]
@@ -33,7 +33,7 @@ pub enum PluginPathFlaw {
 }
 
 /// The reason why a folder cannot be the content of a plugin.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum PluginTreeError {
     /// A file has a path that no file of a plugin may have.
     #[error(transparent)]
@@ -102,7 +102,7 @@ pub enum PluginTreeError {
 }
 
 /// The kind of target that a link of a plugin may not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedLinkTarget {
     /// The target does not exist.
     #[error("nowhere")]
@@ -116,7 +116,7 @@ pub enum RefusedLinkTarget {
 }
 
 /// The reason why an archive cannot be unpacked to a plugin.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum PluginArchiveError {
     /// The unpacked files cannot be the content of a plugin.
     #[error(transparent)]
@@ -186,7 +186,7 @@ pub enum PluginArchiveError {
 }
 
 /// The flaw of an entry in an archive, as what follows its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveEntryFlaw {
     /// The name of the entry is empty.
     #[error("does not name a file")]
@@ -204,3 +204,12 @@ pub enum ArchiveEntryFlaw {
     #[error("is not a regular file")]
     NotRegular,
 }
+
+gnoma_core::debug_as_display!(
+    PluginPathError,
+    PluginPathFlaw,
+    PluginTreeError,
+    RefusedLinkTarget,
+    PluginArchiveError,
+    ArchiveEntryFlaw
+);

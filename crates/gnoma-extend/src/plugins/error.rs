@@ -21,7 +21,7 @@ pub struct PluginNameError {
 }
 
 /// The reason why a JSON file of a plugin or marketplace cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum PluginJsonError {
     /// The file has no text that can be read.
     #[error("`{file}`: {source}")]
@@ -42,7 +42,7 @@ pub enum PluginJsonError {
 }
 
 /// The reason why a folder cannot be used as a plugin at all.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ManifestError {
     /// The folder cannot be found.
     #[error("`{}`: {source}", .folder.display())]
@@ -73,7 +73,7 @@ pub enum ManifestError {
 }
 
 /// The reason why a path in a manifest is not used.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum ManifestPathError {
     /// No file of a plugin may have the path.
     #[error(transparent)]
@@ -87,7 +87,7 @@ pub(super) enum ManifestPathError {
 }
 
 /// The reason why a plugin of a marketplace cannot be installed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MarketSourceError {
     /// The plugin has no source.
     #[error("it has no `source`")]
@@ -104,7 +104,7 @@ pub enum MarketSourceError {
 }
 
 /// The reason why a plugin could not be brought to this machine.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum PluginSourceError {
     /// A plugin of a marketplace was named, but the place is none.
     #[error(
@@ -198,7 +198,7 @@ fn plugin_lines(plugins: &[(String, String)]) -> String {
 }
 
 /// The reason why git did not do its work.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum GitError {
     /// Git cannot be started.
     #[error("git cannot be started: {0}")]
@@ -223,7 +223,7 @@ pub enum GitError {
 }
 
 /// The reason why it cannot be read or saved which plugins are approved.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum PluginPinsError {
     /// The file cannot be looked at.
     #[error("cannot read `{}`: {source}", .path.display())]
@@ -257,7 +257,7 @@ pub enum PluginPinsError {
 }
 
 /// The reason why a plugin was not installed, updated, approved or removed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum PluginError {
     /// The record of approved plugins cannot be used.
     #[error(transparent)]
@@ -340,3 +340,14 @@ pub enum PluginError {
     #[error(transparent)]
     Io(#[from] io::Error),
 }
+
+gnoma_core::debug_as_display!(
+    PluginJsonError,
+    ManifestError,
+    ManifestPathError,
+    MarketSourceError,
+    PluginSourceError,
+    GitError,
+    PluginPinsError,
+    PluginError
+);

@@ -209,7 +209,7 @@ fn list_files(folder: &Path) -> Vec<String> {
 }
 
 /// The reason why a model does not get a file of a skill.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum SkillFileError {
     #[error("this skill has no files")]
     NoFolder,
@@ -223,6 +223,8 @@ enum SkillFileError {
     #[error(transparent)]
     Folder(#[from] io::Error),
 }
+
+gnoma_core::debug_as_display!(SkillFileError);
 
 /// Reads a file of the skill's own folder.
 fn file_of(skill: &Skill, file: &str) -> Result<String, SkillFileError> {

@@ -25,7 +25,7 @@ pub struct SkillCheck {
 }
 
 /// The reason why a folder cannot be checked as a skill.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum SkillFolderError {
     #[error("there is no such folder")]
     Missing,
@@ -40,13 +40,15 @@ enum SkillFolderError {
 }
 
 /// The reason why a field that the specification requires has no text.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum RequiredFieldError {
     #[error("it has no `{0}`")]
     Missing(&'static str),
     #[error("its `{0}` is not a string")]
     NotText(&'static str),
 }
+
+gnoma_core::debug_as_display!(SkillFolderError, RequiredFieldError);
 
 /// The file of a skill in a folder.
 pub(crate) fn file_in(folder: &Path) -> Option<PathBuf> {

@@ -93,7 +93,7 @@ pub struct CheckedRequest {
 }
 
 /// A request that may not be sent.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]
 pub struct BlockedRequest {
     /// The rule that forbids the request, and where it was met; a fragment without a full stop.
@@ -101,6 +101,8 @@ pub struct BlockedRequest {
     /// The rules that forbid it, each once.
     pub rules: Vec<Arc<str>>,
 }
+
+gnoma_core::debug_as_display!(BlockedRequest);
 
 /// A call with a placeholder that stands for no secret of the session; for the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -110,7 +110,7 @@ pub struct AllowedHash([u8; 32]);
 
 /// The fault of a text that is not the hash of an allowed secret. The text may be the secret itself: it is not
 /// repeated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AllowedHashError {
     /// The text does not begin like a hash.
     #[error("an allowed secret is given by its hash, not by its value; {HASH_USAGE}")]
@@ -119,6 +119,8 @@ pub enum AllowedHashError {
     #[error("the hash of an allowed secret is incomplete; {HASH_USAGE}")]
     Incomplete,
 }
+
+gnoma_core::debug_as_display!(AllowedHashError);
 
 /// The advice on how to write a hash.
 const HASH_USAGE: &str = "write `sha256:` and the 64 hexadecimal digits of the value's SHA-256";

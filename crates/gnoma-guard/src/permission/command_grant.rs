@@ -107,9 +107,9 @@ impl Judgement<'_> {
         grant.writes_tree = is_asked && analysis.commands.iter().any(git_lookups::writes_tree);
         // What git itself notes in them runs nothing; a program that a variable has it run notes what it likes.
         let may_run_more = |effect: &CommandEffect| {
-            effect.runs_code() || matches!(effect.effect, Effect::Environment(_))
+            matches!(effect.effect, Effect::Environment(_)) || !is_asked && effect.runs_code()
         };
-        if is_asked || !parts.iter().flat_map(|part| &part.effects).any(may_run_more) {
+        if !parts.iter().flat_map(|part| &part.effects).any(may_run_more) {
             let settings = analysis.commands.iter();
             let settings =
                 settings.flat_map(|it| git_lookups::changed_settings(it, is_asked, self.world));

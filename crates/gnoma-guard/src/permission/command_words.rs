@@ -25,7 +25,7 @@ pub struct CommandWords {
 }
 
 /// The fault of words that are not a rule about one simple command.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandWordsError {
     /// The words name no command.
     #[error("it names no command; a rule for all commands is `bash`")]
@@ -63,6 +63,8 @@ pub enum CommandWordsError {
     #[error("it ends after a backslash")]
     OpenEscape,
 }
+
+gnoma_core::debug_as_display!(CommandWordsError);
 
 /// A word of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

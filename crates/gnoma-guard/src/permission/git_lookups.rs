@@ -68,7 +68,8 @@ pub(super) fn writes_settings(command: &Invocation) -> bool {
 }
 
 /// The files with a repository's settings that a command of git may write beside what it does. Where nobody was asked,
-/// none if git runs other programs meanwhile: they would write the settings, too.
+/// none if git runs other programs meanwhile, which would write the settings, too, or if the repository is not known to
+/// be the workspace's.
 pub(super) fn changed_settings(
     command: &Invocation,
     is_asked: bool,
@@ -80,12 +81,17 @@ pub(super) fn changed_settings(
     let folder = git::parse_look(&command.words).and_then(|look| repository_folder(command, &look));
     let Some(folder) = folder.map(|folder| (world.resolve)(&folder)) else { return Vec::new() };
     let repositories = world.repositories;
-    let runs_programs =
-        || repositories.has_hooks(&folder) || repositories.find_program_setting(&folder).is_some();
-    if !is_asked && runs_programs() {
+    let needs_question = || {
+        repositories.has_hooks(&folder)
+            || repositories.find_program_setting(&folder).is_some()
+            || !repositories.outside_places(&folder).foreign.is_empty()
+    };
+    if !is_asked && needs_question() {
         return Vec::new();
     }
-    repositories.settings_files(&folder)
+    let files = repositories.settings_files(&folder);
+    // In a bare repository all that git writes lies beside them.
+    if files.iter().any(|file| file.parent() == Some(&folder)) { Vec::new() } else { files }
 }
 
 /// Reports whether a command of git takes a lock of a repository whose own folder is outside the workspace, and changes

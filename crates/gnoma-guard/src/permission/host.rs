@@ -15,7 +15,7 @@ pub struct HostPattern {
 }
 
 /// The fault of a text that is not a host, or hosts below a domain.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostPatternError {
     /// The text is not a host.
     #[error(
@@ -26,6 +26,8 @@ pub enum HostPatternError {
     #[error("`*.` needs a domain of at least two parts after it")]
     ShortDomain,
 }
+
+gnoma_core::debug_as_display!(HostPatternError);
 
 impl HostPattern {
     /// Reads a host as it is in a rule. With `is_open`, for rules that never allow, `*.` may stand before a domain of

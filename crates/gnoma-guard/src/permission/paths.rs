@@ -50,7 +50,7 @@ impl PathReach {
 }
 
 /// The fault of a text that is not a pattern of paths.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathPatternError {
     /// The text is empty.
     #[error("it names no path; a rule for all paths is the tool's name alone")]
@@ -71,6 +71,8 @@ pub enum PathPatternError {
     #[error("`**` stands for whole names; write it between slashes")]
     StarsInName,
 }
+
+gnoma_core::debug_as_display!(PathPatternError);
 
 impl PathPattern {
     /// Reads a pattern as it is in a rule.

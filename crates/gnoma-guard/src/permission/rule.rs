@@ -108,7 +108,7 @@ pub struct Rule {
 
 /// A rule that cannot be read.
 // The sentence has the fault in it, so the fault is no source: printers of chains would repeat it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not a rule: {fault}", .text.escape_debug())]
 pub struct RuleError {
     /// The rule as it was written.
@@ -118,7 +118,7 @@ pub struct RuleError {
 }
 
 /// The fault of a rule that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleSyntaxError {
     /// The words of a command cannot be read.
     #[error(transparent)]
@@ -165,6 +165,8 @@ pub enum RuleSyntaxError {
     #[error("it has a pattern in brackets and a `pattern` as well; keep one of them")]
     TwoPatterns,
 }
+
+gnoma_core::debug_as_display!(RuleError, RuleSyntaxError);
 
 impl Rule {
     /// Reads a rule as people write it.

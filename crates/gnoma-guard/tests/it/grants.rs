@@ -314,6 +314,9 @@ fn git_notes_settings_unasked_only_where_no_other_program_could() {
     ] {
         assert!(!is_granted(&bypass(), command), "{command}");
     }
+    let asked = Desk::new(PermissionMode::Auto);
+    assert!(is_granted(&asked, "git fetch origin"));
+    assert!(!is_granted(&asked, "GIT_SSH_COMMAND=./x git fetch origin"));
 }
 
 #[test]

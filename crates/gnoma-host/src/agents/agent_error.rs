@@ -18,7 +18,7 @@ pub struct AgentProgramError {
 }
 
 /// The reason why an agent could not be started, or the conversation with it ended. Its text follows the agent's name.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum AgentError {
     #[error("cannot be started: {0}")]
     NotInstalled(#[from] AgentProgramError),
@@ -35,6 +35,8 @@ pub(super) enum AgentError {
     #[error("ended unexpectedly{last_output}")]
     Ended { last_output: LastOutput },
 }
+
+gnoma_core::debug_as_display!(AgentError);
 
 /// The last lines that an agent wrote to its standard error.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ const MAX_TEXT_BYTES: u64 = 256 << 10;
 const MAX_FILES: usize = 500;
 
 /// The reason why a file of another assistant is not imported.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum ImportFileError {
     #[error("it is larger than {} KiB", *max_bytes >> 10)]
     TooLarge { max_bytes: u64 },
@@ -22,6 +22,8 @@ pub(super) enum ImportFileError {
     #[error("it is not valid JSON: {0}")]
     NotJson(#[from] serde_json::Error),
 }
+
+gnoma_core::debug_as_display!(ImportFileError);
 
 /// Reads the text of a file; `None` if there is none.
 pub(super) fn read_small(path: &Path) -> Result<Option<String>, ImportFileError> {

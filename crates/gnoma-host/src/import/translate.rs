@@ -74,7 +74,7 @@ fn names_user(url: &str) -> bool {
 }
 
 /// The reason why an MCP server of another assistant is not imported.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum ServerImportError {
     #[error("it is turned off")]
     Disabled,
@@ -87,6 +87,8 @@ enum ServerImportError {
     #[error(transparent)]
     Name(ServerNameError),
 }
+
+gnoma_core::debug_as_display!(ServerImportError);
 
 /// Adds a server, given by `command`, `args`, `env`, or `url` and `headers`, to the plan.
 pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {

@@ -226,7 +226,7 @@ pub enum MergePreview {
 }
 
 /// The reason why nothing of a session's copy of the project can be merged.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum CopyMergeError {
     /// The copy is gone, or another folder is in its place.
     #[error("its copy of the project was deleted")]
@@ -241,6 +241,8 @@ pub enum CopyMergeError {
     #[error(transparent)]
     Checkpoint(#[from] gnoma_store::checkpoint::Error),
 }
+
+gnoma_core::debug_as_display!(CopyMergeError);
 
 /// A change for which a session is opened again.
 #[derive(Clone)]

@@ -144,13 +144,15 @@ pub(super) fn is_step_message(message: &Message) -> bool {
 }
 
 /// The failure of the command that a step runs.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum StepCommandError {
     #[error("the command failed: {output_end}")]
     Failed { output_end: String },
     #[error("the command was denied: {reason}")]
     Denied { reason: String },
 }
+
+gnoma_core::debug_as_display!(StepCommandError);
 
 impl StepCommandError {
     pub(super) fn from_result(result: &ToolResult) -> Self {

@@ -38,12 +38,14 @@ use repository_ownership::RealRepository;
 pub(crate) use services::ServicePlaces;
 
 /// The settings of a repository that make git run a program.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("git would run {program}")]
 pub(crate) struct GitProgramError {
     /// The setting or the hook that names the program.
     program: String,
 }
+
+gnoma_core::debug_as_display!(GitProgramError);
 
 /// Returns the folder of git and the work tree of the repository around `folder`, if there is one.
 ///
@@ -267,4 +269,29 @@ fn history_stamp(found: &FoundRepository) -> HistoryStamp {
     let time = |path: PathBuf| fs::metadata(path).and_then(|facts| facts.modified()).ok();
     let places = [&found.git, &found.common].into_iter();
     places.flat_map(|place| MARKS.map(|mark| time(place.join(mark)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn settings_are_files_of_the_repository_and_what_a_link_leads_to_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let git = root.join(".git");
+        fs::create_dir_all(git.join("hooks")).unwrap();
+        fs::write(root.join("elsewhere"), "").unwrap();
+        symlink(root.join("elsewhere"), git.join("config")).unwrap();
+        let repositories = RepositoriesOnDisk::default();
+        let settings = [git.join("config"), git.join("config.worktree")];
+        assert_eq!(repositories.settings_files(&root), settings);
+        assert!(!repositories.has_hooks(&root));
+        let hook = git.join("hooks/pre-push");
+        fs::write(&hook, "").unwrap();
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(repositories.has_hooks(&root));
+    }
 }

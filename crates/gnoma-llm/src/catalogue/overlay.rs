@@ -3,8 +3,11 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use gnoma_core::Price;
-use serde::Deserialize;
-use toml::{Spanned, value::Datetime};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+    value::Datetime,
+};
 
 use super::{
     Capabilities, ListedModel, day, default_models,
@@ -94,15 +97,8 @@ impl Overlay {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct OverlayFile {
-    #[serde(default)]
-    model: Vec<Spanned<OverlayEntry>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+/// One `[[model]]`. A field that is not written is `None`.
+#[derive(Default)]
 struct OverlayEntry {
     provider: String,
     id: String,
@@ -120,6 +116,11 @@ struct OverlayEntry {
     deprecated: Option<Spanned<Datetime>>,
     open_weights: Option<bool>,
 }
+
+/// The fields of an entry, for the message about another one.
+const FIELDS: &str = "`provider`, `id`, `context_window`, `max_output`, `input_price`, `output_price`, \
+    `cache_read_price`, `cache_write_price`, `tools`, `vision`, `thinking`, `structured_output`, `released`, \
+    `deprecated`, `open_weights`";
 
 /// An error, and the part of the text that it is about.
 struct OverlayFault {
@@ -145,16 +146,17 @@ fn parse_overlay_text(text: &str) -> Result<Overlay, OverlayFault> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(OverlayFault::new(0..0, format!("longer than {MAX_TEXT_BYTES} bytes")));
     }
-    let file: OverlayFile = toml::from_str(text).map_err(|error| {
+    let file = DeTable::parse(text).map_err(|error| {
         OverlayFault::new(error.span().unwrap_or_default(), error.message().trim())
     })?;
-    if let Some(first) = file.model.get(MAX_MODELS) {
+    let entries = file_entries(file.get_ref())?;
+    if let Some(first) = entries.get(MAX_MODELS) {
         return Err(OverlayFault::new(first.span(), format!("more than {MAX_MODELS} models")));
     }
     let mut overlay = Overlay::default();
-    for entry in file.model {
+    for entry in entries {
         let at = entry.span();
-        let entry = entry.into_inner();
+        let entry = read_entry(entry)?;
         let (provider, id) = (entry.provider.clone(), entry.id.clone());
         if provider.is_empty() || id.is_empty() {
             return Err(OverlayFault::new(at, "`provider` and `id` must not be empty"));
@@ -167,6 +169,104 @@ fn parse_overlay_text(text: &str) -> Result<Overlay, OverlayFault> {
         }
     }
     Ok(overlay)
+}
+
+/// Returns the `[[model]]` entries of a file, which holds nothing else.
+fn file_entries<'f>(file: &'f DeTable<'f>) -> Result<&'f [Spanned<DeValue<'f>>], OverlayFault> {
+    let mut entries: &[_] = &[];
+    for (name, value) in file {
+        match (name.get_ref().as_ref(), value.get_ref()) {
+            ("model", DeValue::Array(models)) => entries = models,
+            ("model", _) => {
+                return Err(OverlayFault::new(value.span(), "each model is a `[[model]]`"));
+            }
+            (other, _) => {
+                let message = format!("unknown field `{other}`, expected `model`");
+                return Err(OverlayFault::new(name.span(), message));
+            }
+        }
+    }
+    Ok(entries)
+}
+
+fn read_entry(entry: &Spanned<DeValue<'_>>) -> Result<OverlayEntry, OverlayFault> {
+    let DeValue::Table(fields) = entry.get_ref() else {
+        return Err(OverlayFault::new(entry.span(), "each model is a `[[model]]`"));
+    };
+    for needed in ["provider", "id"] {
+        if !fields.iter().any(|(name, _)| name.get_ref() == needed) {
+            return Err(OverlayFault::new(entry.span(), format!("missing field `{needed}`")));
+        }
+    }
+    let mut read = OverlayEntry::default();
+    for (name, value) in fields {
+        match name.get_ref().as_ref() {
+            "provider" => read.provider = read_text(value)?,
+            "id" => read.id = read_text(value)?,
+            "context_window" => read.context_window = Some(read_count(value)?),
+            "max_output" => read.max_output = Some(read_count(value)?),
+            "input_price" => read.input_price = Some(read_number(value)?),
+            "output_price" => read.output_price = Some(read_number(value)?),
+            "cache_read_price" => read.cache_read_price = Some(read_number(value)?),
+            "cache_write_price" => read.cache_write_price = Some(read_number(value)?),
+            "tools" => read.tools = Some(read_bool(value)?),
+            "vision" => read.vision = Some(read_bool(value)?),
+            "thinking" => read.thinking = Some(read_bool(value)?),
+            "structured_output" => read.structured_output = Some(read_bool(value)?),
+            "released" => read.released = Some(read_datetime(value)?),
+            "deprecated" => read.deprecated = Some(read_datetime(value)?),
+            "open_weights" => read.open_weights = Some(read_bool(value)?),
+            other => {
+                let message = format!("unknown field `{other}`, expected one of {FIELDS}");
+                return Err(OverlayFault::new(name.span(), message));
+            }
+        }
+    }
+    Ok(read)
+}
+
+fn wrong_type(value: &Spanned<DeValue<'_>>, expected: &str) -> OverlayFault {
+    OverlayFault::new(
+        value.span(),
+        format!("invalid type: {}, expected {expected}", value.get_ref().type_str()),
+    )
+}
+
+fn read_text(value: &Spanned<DeValue<'_>>) -> Result<String, OverlayFault> {
+    let text = value.get_ref().as_str();
+    text.map(str::to_owned).ok_or_else(|| wrong_type(value, "a string"))
+}
+
+fn read_bool(value: &Spanned<DeValue<'_>>) -> Result<bool, OverlayFault> {
+    value.get_ref().as_bool().ok_or_else(|| wrong_type(value, "true or false"))
+}
+
+fn read_count(value: &Spanned<DeValue<'_>>) -> Result<Spanned<u64>, OverlayFault> {
+    let number = match value.get_ref() {
+        DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+        _ => None,
+    };
+    let number = number.ok_or_else(|| wrong_type(value, "a whole number of at least 0"))?;
+    Ok(Spanned::new(value.span(), number))
+}
+
+fn read_number(value: &Spanned<DeValue<'_>>) -> Result<Spanned<f64>, OverlayFault> {
+    let number = match value.get_ref() {
+        DeValue::Float(number) => number.as_str().parse().ok(),
+        DeValue::Integer(number) => {
+            i64::from_str_radix(number.as_str(), number.radix()).ok().map(|whole| whole as f64)
+        }
+        _ => None,
+    };
+    let number = number.ok_or_else(|| wrong_type(value, "a number"))?;
+    Ok(Spanned::new(value.span(), number))
+}
+
+fn read_datetime(value: &Spanned<DeValue<'_>>) -> Result<Spanned<Datetime>, OverlayFault> {
+    match value.get_ref() {
+        DeValue::Datetime(datetime) => Ok(Spanned::new(value.span(), *datetime)),
+        _ => Err(wrong_type(value, "a date such as 2026-05-01, without quotes")),
+    }
 }
 
 /// The capabilities that are assumed for a model about which nothing is said.

@@ -33,9 +33,11 @@ pub enum TaskType {
 }
 
 /// No type has this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no task type is called `{0}`")]
 pub struct UnknownType(pub String);
+
+gnoma_core::debug_as_display!(UnknownType);
 
 impl TaskType {
     /// All, in the order in which equals are parted.

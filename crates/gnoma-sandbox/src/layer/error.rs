@@ -53,7 +53,7 @@ impl error::Error for LayerError {
 }
 
 /// The reason why a layer does not work over a folder.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum LayerAttemptError {
     /// The layer could not be made.
     #[error(transparent)]
@@ -70,7 +70,7 @@ pub enum LayerAttemptError {
 }
 
 /// The reason why no folder can hold the layers of a workspace.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum SiteError {
     /// Another file system is mounted in the workspace.
     #[error("{0}, and would look empty")]
@@ -82,6 +82,8 @@ pub enum SiteError {
     #[error("{}", join_reasons(.0))]
     Unusable(Vec<(PathBuf, LayerAttemptError)>),
 }
+
+gnoma_core::debug_as_display!(LayerAttemptError, SiteError);
 
 /// Joins the folders and the reasons why a layer does not work there.
 fn join_reasons(reasons: &[(PathBuf, LayerAttemptError)]) -> String {

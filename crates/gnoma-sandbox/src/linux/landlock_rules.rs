@@ -151,9 +151,9 @@ fn rules_for_names(shown: &[PathBuf], outside_names: &[&Path]) -> GrantedPaths {
     if outside_names.is_empty() {
         return vec![("/".into(), list)];
     }
-    let has_names = |folder: &&Path| outside_names.iter().any(|path| path.starts_with(folder));
+    let with_names = on_the_way(outside_names.iter().copied());
     let folders = on_the_way(shown.iter().map(PathBuf::as_path)).into_iter();
-    let folders = folders.chain(ALWAYS_THERE.map(Path::new)).filter(|it| !has_names(it));
+    let folders = folders.chain(ALWAYS_THERE.map(Path::new)).filter(|it| !with_names.contains(it));
     folders.map(|folder| (folder.to_path_buf(), list)).collect()
 }
 

@@ -240,7 +240,9 @@ impl Launch {
         if self.seal_kind == SealKind::Masked || files.is_empty() {
             return Ok(None);
         }
-        SealServer::start(&files, Some(teller)).map(Some)
+        let server = SealServer::start(&files, Some(teller));
+        // Without the names outside a command merely does not find them.
+        if self.paths.sealed.is_empty() { Ok(server.ok()) } else { server.map(Some) }
     }
 
     /// Enters the session's namespaces; the next process is the first of one of its own. Mounts are

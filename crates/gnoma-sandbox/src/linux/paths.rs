@@ -124,14 +124,17 @@ fn names_outside(
     real: &mut RealPaths,
 ) -> Vec<(u16, PathBuf)> {
     let Some(shown) = shown else { return Vec::new() };
+    let layers = policy.overlays.iter().map(|overlay| &overlay.at);
+    let found = shown.paths.iter().chain(&policy.writable).chain(layers).map(PathBuf::as_path);
+    let found: HashSet<&Path> = found.collect();
+    let leading: HashSet<&Path> = found.iter().flat_map(|place| place.ancestors()).collect();
     let mut names = number_paths(&policy.outside_names, policy.sealed.len(), real);
+    let named: HashSet<&Path> = policy.outside_names.iter().map(PathBuf::as_path).collect();
     names.retain(|(_, path)| {
-        let is_related = |place: &PathBuf| path.starts_with(place) || place.starts_with(path);
         let is_temporary = PLACES.iter().any(|(place, _)| path.starts_with(place));
-        let layers = policy.overlays.iter().map(|overlay| &overlay.at);
-        let mut found = shown.paths.iter().chain(&policy.writable).chain(layers);
-        let is_shown = found.any(is_related);
-        policy.outside_names.contains(path) && !is_temporary && !is_shown
+        let is_shown =
+            leading.contains(&**path) || path.ancestors().any(|folder| found.contains(folder));
+        named.contains(&**path) && !is_temporary && !is_shown
     });
     names
 }

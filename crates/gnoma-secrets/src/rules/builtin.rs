@@ -2,17 +2,17 @@
 //!
 //! `data/rules.table` and `data/keywords.table` are written from the files under `rules/` by a test, which
 //! fails when they differ. They hold what scanning needs and nothing that would have to be worked out:
-//! one-shot runs of the program scan a few kilobytes and must not wait for it. The rules are compressed in
-//! parts, and a part is unpacked when one of its keywords is first met.
+//! one-shot runs of the program scan a few kilobytes and must not wait for it. Both are compressed: the
+//! keywords as a whole, the rules in parts, of which one is unpacked when a keyword of it is first met.
 //!
 //! A line of the first is a rule: id, family, where to search, longest match, length and alphabets of
 //! the run it holds, least entropy, reach, words near it, pattern, and any number of expressions that
 //! are passed. A line of the second is a keyword: the offset of its rarest letters as a letter (`a` is
 //! 0), right behind it the word, and the number of a rule. Tabs separate fields.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
-use gnoma_packed::unpack;
+use gnoma_packed::{packed, unpack};
 
 use super::{
     SecretRule,
@@ -26,7 +26,7 @@ include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 /// The unpacked parts of the table of rules.
 static PARTS: [OnceLock<String>; PACKED_PARTS.len()] =
     [const { OnceLock::new() }; PACKED_PARTS.len()];
-static KEYWORDS: &str = include_str!("../../data/keywords.table");
+static KEYWORDS: LazyLock<String> = LazyLock::new(|| unpack(packed!("keywords.table")));
 
 /// The separator of fields in the tables.
 pub(super) const FIELD: char = '\t';

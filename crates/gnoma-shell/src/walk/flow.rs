@@ -321,7 +321,7 @@ impl Walker<'_> {
     fn look_at_file(&mut self, word: &Word, facts: &mut CommandFacts) {
         let mut ignored = CommandFacts::default();
         let file = self.expand_with(&mut ignored, |expander| expander.expand_single(word));
-        facts.add_at_places(Effect::Look, self.state.folders.resolve_places(&file));
+        self.add_tested_file(&file, facts);
     }
 
     fn walk_test_word(&mut self, word: &Word, calculates: bool, facts: &mut CommandFacts) {

@@ -4,9 +4,87 @@
 
 use super::Walker;
 use super::input::{Input, Listing};
-use super::special::are_plain_tests;
 use crate::expand::{Field, Folders};
 use crate::facts::{Effect, FilePlace};
+
+/// Tests and actions without a value that only look.
+pub(super) const FLAGS: [&str; 34] = [
+    "(",
+    ")",
+    "!",
+    ",",
+    "-a",
+    "-and",
+    "-o",
+    "-or",
+    "-not",
+    "-true",
+    "-false",
+    "-empty",
+    "-executable",
+    "-readable",
+    "-writable",
+    "-nouser",
+    "-nogroup",
+    "-print",
+    "-print0",
+    "-ls",
+    "-prune",
+    "-quit",
+    "-depth",
+    "-d",
+    "-daystart",
+    "-follow",
+    "-mount",
+    "-xdev",
+    "-noleaf",
+    "-warn",
+    "-nowarn",
+    "-ignore_readdir_race",
+    "-noignore_readdir_race",
+    "-X",
+];
+/// Tests and actions with a value that only look.
+pub(super) const VALUED: [&str; 38] = [
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-iwholename",
+    "-lname",
+    "-ilname",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-xtype",
+    "-size",
+    "-perm",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-links",
+    "-inum",
+    "-fstype",
+    "-maxdepth",
+    "-mindepth",
+    "-mtime",
+    "-atime",
+    "-ctime",
+    "-mmin",
+    "-amin",
+    "-cmin",
+    "-used",
+    "-printf",
+    "-Bmin",
+    "-Btime",
+    "-context",
+    "-flags",
+    "-depth",
+    "-mnewer",
+];
 
 /// Tests of `find` by which a name tells nothing of what is read, unless they are turned round.
 const TELLING_NOTHING: [&str; 16] = [
@@ -323,4 +401,20 @@ fn paths_after<'w>(
         }
     }
     Some(operands.into_iter().skip(skipped).collect())
+}
+
+/// Reports whether words of an expression are nothing but tests, and no value of one looks like a test of names.
+pub(super) fn are_plain_tests(tests: &[Field]) -> bool {
+    let mut words = tests.iter().map(Field::known_text);
+    while let Some(word) = words.next() {
+        let Some(test) = word else { return false };
+        if FLAGS.contains(&test) {
+            continue;
+        }
+        let has_value = VALUED.contains(&test) || test.starts_with("-newer");
+        if !has_value || matches!(words.next().flatten(), None | Some("-name" | "-iname")) {
+            return false;
+        }
+    }
+    true
 }

@@ -8,7 +8,7 @@ use std::{
 use gnoma_core::store::{StoreError, StoreErrorKind};
 
 /// The reason why a checkpoint could not be taken, read or restored.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The system refused an operation.
@@ -56,6 +56,8 @@ pub enum Error {
     #[error("another gnoma is using these checkpoints; retry in a moment")]
     Busy,
 }
+
+gnoma_core::debug_as_display!(Error);
 
 /// Describes how far the session could have gone.
 fn describe_checkpoints(count: usize, which: &str) -> String {

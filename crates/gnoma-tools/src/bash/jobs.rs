@@ -32,12 +32,12 @@ const SEND_WAIT: Duration = Duration::from_secs(2);
 pub(super) type JobId = u32;
 
 /// The table is full of running jobs.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{MAX_JOBS} jobs are running, the maximum; kill one first")]
 pub(super) struct TooManyJobs;
 
 /// The reason why a job could not be started or used, for the model.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum JobError {
     #[error(transparent)]
     TooMany(#[from] TooManyJobs),
@@ -65,6 +65,8 @@ pub(super) enum JobError {
     )]
     Slow(JobId),
 }
+
+gnoma_core::debug_as_display!(TooManyJobs, JobError);
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,20 +12,21 @@ use std::{
 
 use gnoma_sandbox::{Policy, TEMPORARY};
 
+use super::policy::{MOUNT_PLACE, MOUNTS};
+
 /// Most names that are listed, those of the nearest folders first: each takes a mount.
 const MAX_NAMES: usize = 128;
 /// Most entries of one folder that are looked at.
 const MAX_ENTRIES: usize = 4096;
+/// A folder of libraries that programs look for in all folders above theirs.
+const SEARCHED_ABOVE: &str = "node_modules";
 /// Variables that say where somebody is, and not where programs look for something.
 const NOT_SEARCHED: [&str; 3] = ["HOME", "OLDPWD", "PWD"];
-/// The mounts that this process sees (proc(5)), and where a line of them names the place.
-const MOUNTS: &str = "/proc/self/mountinfo";
-const MOUNT_PLACE: usize = 4;
 
 /// Lists what lies in the folders above these roots and is neither shown nor hidden by the policy: folders, and with
-/// `has_files` also files. Programs that are not of the shell look for files of theirs in all folders above. Names that
-/// lead to a path in `variables` are left out, because programs look there by themselves, and so are places of mounts,
-/// because a server that does not answer would hold up each command.
+/// `has_files` also files and folders of libraries. Programs that are not of the shell look for these in all folders
+/// above. Names that lead to a path in `variables` are left out, because programs look there by themselves, and so are
+/// places of mounts, because a server that does not answer would hold up each command.
 pub(super) fn list_outside_names(
     roots: &[PathBuf],
     policy: &Policy,
@@ -35,11 +36,14 @@ pub(super) fn list_outside_names(
     let shown = policy.readable.shown_paths().unwrap_or_default();
     let hidden = policy.readable.hidden_paths();
     let mounts = fs::read_to_string(MOUNTS).unwrap_or_default();
-    let mounted = mounts.lines().filter_map(|line| line.split(' ').nth(MOUNT_PLACE));
-    let mut taken: Vec<&Path> = mounted.map(Path::new).collect();
-    taken.extend(searched_places(variables));
+    let mounted = mounts.lines().filter_map(|line| line.split(' ').nth(MOUNT_PLACE)).map(Path::new);
     let found = shown.iter().chain(&policy.writable);
-    taken.extend(found.clone().chain(hidden).map(PathBuf::as_path));
+    let absent = AbsentPlaces {
+        themselves: mounted.chain(hidden.iter().map(PathBuf::as_path)).collect(),
+        with_folders: searched_places(variables)
+            .chain(found.clone().map(PathBuf::as_path))
+            .collect(),
+    };
     let is_unseen = |folder: &Path| {
         let is_temporary = TEMPORARY.iter().any(|place| folder.starts_with(place));
         let is_found = found.clone().chain(hidden).any(|place| folder.starts_with(place));
@@ -51,28 +55,41 @@ pub(super) fn list_outside_names(
             folders.push(folder);
         }
     }
-    let names = folders.into_iter().flat_map(|folder| list_names(folder, &taken, has_files));
+    let names = folders.into_iter().flat_map(|folder| absent.list_others(folder, has_files));
     names.take(MAX_NAMES).collect()
 }
 
-/// Lists the names in a folder, in their order, but those that lead to one of the places in `taken`.
-fn list_names(folder: &Path, taken: &[&Path], has_files: bool) -> Vec<PathBuf> {
-    let below = taken.iter().filter_map(|place| place.strip_prefix(folder).ok());
-    let on_the_way: BTreeSet<&OsStr> =
-        gnoma_core::sort::to_set(below.filter_map(|rest| rest.iter().next()));
-    let entries = fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).flatten();
-    let entries = entries.filter(|entry| is_meant(entry, has_files));
-    let names = entries.map(|entry| entry.file_name());
-    let mut names: Vec<OsString> =
-        names.filter(|name| !on_the_way.contains(name.as_os_str())).collect();
-    gnoma_core::sort::sort_items(&mut names);
-    names.into_iter().map(|name| folder.join(name)).collect()
+/// Places that are not listed.
+struct AbsentPlaces<'a> {
+    /// Each by its own name.
+    themselves: Vec<&'a Path>,
+    /// Each with the folders that lead to it.
+    with_folders: Vec<&'a Path>,
+}
+
+impl AbsentPlaces<'_> {
+    /// Lists the other names in a folder, in their order.
+    fn list_others(&self, folder: &Path, has_files: bool) -> Vec<PathBuf> {
+        let here = self.themselves.iter().filter(|place| place.parent() == Some(folder));
+        let below = self.with_folders.iter().filter_map(|place| place.strip_prefix(folder).ok());
+        let absent = here.filter_map(|place| place.file_name());
+        let absent: BTreeSet<&OsStr> =
+            gnoma_core::sort::to_set(absent.chain(below.filter_map(|rest| rest.iter().next())));
+        let entries = fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).flatten();
+        let entries = entries.filter(|entry| is_meant(entry, has_files));
+        let names = entries.map(|entry| entry.file_name());
+        let mut names: Vec<OsString> =
+            names.filter(|name| !absent.contains(name.as_os_str())).collect();
+        gnoma_core::sort::sort_items(&mut names);
+        names.into_iter().map(|name| folder.join(name)).collect()
+    }
 }
 
 /// Returns the paths that the values of variables have, each value a list of them with colons.
 fn searched_places(variables: &[(OsString, OsString)]) -> impl Iterator<Item = &Path> {
-    let searched =
-        variables.iter().filter(|(name, _)| !NOT_SEARCHED.iter().any(|known| name == known));
+    let is_searched =
+        |name: &OsString| name.to_str().is_some_and(|name| !NOT_SEARCHED.contains(&name));
+    let searched = variables.iter().filter(move |(name, _)| is_searched(name));
     let values = searched.filter_map(|(_, value)| value.to_str());
     let paths = values.flat_map(|value| value.split(':')).map(Path::new);
     paths.filter(|path| path.is_absolute())
@@ -81,9 +98,12 @@ fn searched_places(variables: &[(OsString, OsString)]) -> impl Iterator<Item = &
 /// Reports whether an entry is a folder, or a file if these count, under a name that does not begin with a dot. What a
 /// link leads to may be anywhere.
 fn is_meant(entry: &DirEntry, has_files: bool) -> bool {
-    let is_plain = !entry.file_name().as_encoded_bytes().starts_with(b".");
+    let name = entry.file_name();
+    let is_searched = !has_files && name == *SEARCHED_ABOVE;
     let is_kind = |kind: FileType| kind.is_dir() || (has_files && kind.is_file());
-    is_plain && entry.file_type().is_ok_and(is_kind)
+    !name.as_encoded_bytes().starts_with(b".")
+        && !is_searched
+        && entry.file_type().is_ok_and(is_kind)
 }
 
 #[cfg(test)]
@@ -101,13 +121,13 @@ mod tests {
             return gnoma_testkit::skip_test("`/dev/shm` cannot be written");
         };
         let at = |name: &str| folder.path().join(name);
-        for name in ["work/src", "other", ".config", "tools", "keys", "sdk/lib"] {
+        for name in ["work/src", "other", ".config", "tools", "keys", "sdk/lib", "node_modules"] {
             fs::create_dir_all(at(name)).unwrap();
         }
         fs::write(at("notes"), "").unwrap();
         symlink(at("other"), at("link")).unwrap();
-        let (shown, hidden) = (vec![at("work"), at("tools/bin")], vec![at("keys")]);
-        let readable = ReadScope::Only { shown, hidden };
+        let shown = vec![at("work"), at("tools/bin")];
+        let readable = ReadScope::Only { shown, hidden: vec![at("keys"), at("other/key")] };
         let policy = Policy { readable, ..Policy::default() };
         let variables =
             [("LD_LIBRARY_PATH", "sdk/lib"), ("OLDPWD", "other")].map(|(name, path)| {
@@ -122,7 +142,7 @@ mod tests {
         let writable = vec![at("other/cache")];
         let caching = Policy { writable, ..policy.clone() };
         assert!(!list_outside_names(&[at("work")], &caching, &[], false).contains(&at("other")));
-        assert_eq!(names(true), [at("notes"), at("other")]);
+        assert_eq!(names(true), [at("node_modules"), at("notes"), at("other")]);
         let temporary = tempfile::tempdir_in("/tmp").unwrap();
         fs::create_dir(temporary.path().join("beside")).unwrap();
         let root = temporary.path().join("work");

@@ -16,8 +16,8 @@ use super::{
 use crate::{ReadingPlaces, WorkspaceRepository};
 
 /// The mounts that this process sees (proc(5)), and where a line of them names the place.
-const MOUNTS: &str = "/proc/self/mountinfo";
-const MOUNT_PLACE: usize = 4;
+pub(super) const MOUNTS: &str = "/proc/self/mountinfo";
+pub(super) const MOUNT_PLACE: usize = 4;
 
 /// The policy of one command: the workspace, what every command may touch, what its verdict grants.
 pub(super) fn narrow_policy(

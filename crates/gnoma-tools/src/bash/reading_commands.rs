@@ -113,15 +113,18 @@ pub(super) fn leads_into(command: &str, folder: &Path, cwd: &Path) -> bool {
 
 /// "`a`, `b` and 3 more".
 pub(super) fn describe_paths(paths: &[PathBuf], roots: &[PathBuf]) -> String {
-    let names: Vec<_> = paths
-        .iter()
-        .take(MAX_NAMES)
-        .map(|path| format!("`{}`", display_path(path, roots)))
-        .collect();
-    match paths.len().saturating_sub(MAX_NAMES) {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
+    match paths.split_at_checked(MAX_NAMES) {
+        Some((first, more)) if !more.is_empty() => {
+            format!("{} and {} more", describe_all_paths(first, roots), more.len())
+        }
+        Some(_) | None => describe_all_paths(paths, roots),
     }
+}
+
+/// "`a`, `b`", however many there are.
+pub(super) fn describe_all_paths(paths: &[PathBuf], roots: &[PathBuf]) -> String {
+    let names = paths.iter().map(|path| format!("`{}`", display_path(path, roots)));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// A command in one line, without what ends a script at its first error.

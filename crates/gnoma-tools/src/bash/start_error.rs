@@ -8,7 +8,7 @@ use std::{
 use gnoma_sandbox::Strength;
 
 /// The reason why a command was not started, for the model.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum CommandStartError {
     /// A granted place is no longer the one that was judged.
     #[error(
@@ -35,6 +35,8 @@ pub(super) enum CommandStartError {
         error: io::Error,
     },
 }
+
+gnoma_core::debug_as_display!(CommandStartError);
 
 impl CommandStartError {
     /// Finds the reason why a shell did not start in a folder.

@@ -81,7 +81,8 @@ impl TrialLimit {
             ),
             Self::Outside(paths) => format!(
                 "`{command}` uses {}, outside the workspace, which trial runs cannot open: run it in the workspace, with {}?",
-                reading_commands::describe_paths(paths, roots),
+                // A yes is for each of them.
+                reading_commands::describe_all_paths(paths, roots),
                 if paths.len() == 1 { "it" } else { "them" },
             ),
             Self::Sandbox(why) => {
@@ -183,6 +184,15 @@ mod tests {
         };
         assert_eq!(find(true), Some(TrialLimit::Secrets(met.to_vec())));
         assert_eq!(find(false), None);
+    }
+
+    #[test]
+    fn question_about_places_outside_names_each_of_them() {
+        let paths: Vec<_> = (0..9).map(|number| PathBuf::from(format!("/home/{number}"))).collect();
+        let limit = TrialLimit::at_outside_names(Trial::Ask, &paths).unwrap();
+        let question = limit.question("ls \"$x\"", &[]);
+        assert!(paths.iter().all(|path| question.contains(&*path.to_string_lossy())), "{question}");
+        assert_eq!(TrialLimit::at_outside_names(Trial::Discard, &paths), None);
     }
 
     #[test]

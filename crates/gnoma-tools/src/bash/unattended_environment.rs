@@ -10,7 +10,7 @@ const NO_EDITOR: &str = "gnoma-has-no-editor";
 
 /// The variables that commands find in their environment besides those that gnoma inherited. They tell who runs a
 /// command, and that no person is there to read page by page, to write in an editor, or to answer.
-const VARIABLES: [(&str, &str); 42] = [
+const VARIABLES: [(&str, &str); 49] = [
     ("GNOMA", "1"),
     ("AGENT", "gnoma"),
     ("AI_AGENT", "gnoma"),
@@ -53,9 +53,16 @@ const VARIABLES: [(&str, &str); 42] = [
     ("GH_PROMPT_DISABLED", "1"),
     ("TF_INPUT", "0"),
     ("NONINTERACTIVE", "1"),
-    // Their look for a newer release is a call to the network that no command asked for.
+    // A look for a newer release, or a report of what was used, is a call to the network that no command asked for.
     ("NO_UPDATE_NOTIFIER", "1"),
     ("npm_config_update_notifier", "false"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("CHECKPOINT_DISABLE", "1"),
+    ("DO_NOT_TRACK", "1"),
+    ("ASTRO_TELEMETRY_DISABLED", "1"),
+    ("DOTNET_CLI_TELEMETRY_OPTOUT", "1"),
+    ("NEXT_TELEMETRY_DISABLED", "1"),
+    ("NG_CLI_ANALYTICS", "false"),
 ];
 
 /// Variables that would go before the settings of git that name its editors.

@@ -52,7 +52,7 @@ struct Elfs {
 }
 
 /// The reason why an elf in the background cannot be used, for the model.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum ElfError {
     #[error("`send` needs a `text`, and one elf in `names`")]
     SendArguments,
@@ -74,6 +74,8 @@ pub(super) enum ElfError {
     #[error("elf `{0}` is ending")]
     Ending(String),
 }
+
+gnoma_core::debug_as_display!(ElfError);
 
 /// An elf in the background.
 #[derive(Clone)]

@@ -103,7 +103,7 @@ pub(super) struct PlannedElf {
 }
 
 /// The reason why a call starts no elfs, for the model.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum ElfPlanError {
     #[error("one call starts 1 to {MAX_TASKS} elfs, not {0}; nothing was started")]
     Count(usize),
@@ -117,7 +117,7 @@ pub(super) enum ElfPlanError {
 }
 
 /// The reason why no elf can have a task.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum ElfTaskError {
     #[error(transparent)]
     Form(#[from] serde_json::Error),
@@ -137,6 +137,8 @@ pub(super) enum ElfTaskError {
     #[error("`max_usd` must be 0 to {MAX_USD}, not {0}")]
     MaxUsd(f64),
 }
+
+gnoma_core::debug_as_display!(ElfPlanError, ElfTaskError);
 
 /// Plans the elfs of a call, all or none. `is_taken` tells whether a living elf has a name.
 pub(super) fn plan_elfs(

@@ -95,7 +95,7 @@ pub struct Key {
 }
 
 /// The reason why a text is not the name of a key.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// There is nothing in it.
     #[error("the name of a key is missing")]
@@ -110,6 +110,8 @@ pub enum KeyError {
     )]
     Code(String),
 }
+
+gnoma_core::debug_as_display!(KeyError);
 
 impl Key {
     /// Returns the key alone, without modifiers.

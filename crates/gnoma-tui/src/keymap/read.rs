@@ -13,7 +13,7 @@ use super::{
 };
 
 /// The reason why a table of keys cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 pub enum KeymapError {
     /// The table is not TOML.
     #[error("line {line}: {why}")]
@@ -94,6 +94,8 @@ pub enum KeymapError {
         context: &'static str,
     },
 }
+
+gnoma_core::debug_as_display!(KeymapError);
 
 /// One line of a table.
 pub(super) struct Binding {

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 /// The reason why a value on the command line cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 pub(super) enum ArgumentError {
     /// The value is not a whole number.
     #[error("`{0}` is not a whole number")]
@@ -45,3 +45,5 @@ pub(super) enum ArgumentError {
     #[error("write dollars above 0 and up to {most_usd}, such as 0.50")]
     NotABudget { most_usd: u32 },
 }
+
+gnoma_core::debug_as_display!(ArgumentError);

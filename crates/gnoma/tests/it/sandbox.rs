@@ -200,7 +200,7 @@ async fn server_that_is_an_approved_job_can_be_reached() {
     let mut terminal = Terminal::open(&world, "--permission auto go");
     terminal.wait_for("reason to deny", 1).await;
     let seen = terminal.seen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(seen.contains("so that its servers can be reached"), "{seen}");
+    assert!(seen.contains("with a yes it has the network of this machine"), "{seen}");
     let is_reached = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
     assert!(!is_reached(), "it runs before anybody has answered");
     terminal.press("y\n").await;

@@ -22,7 +22,7 @@ pub(crate) struct HeaderParameter {
 }
 
 /// The reason why the marks in a tool's schema are not valid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HeaderParameterError {
     /// Two arguments are sent in one header, which has this name.
     #[error("two of its arguments are sent in the header `{0}`")]
@@ -40,6 +40,8 @@ pub(crate) enum HeaderParameterError {
     #[error("`{0}` is sent in a header, but may be too large a number for one")]
     ArgumentRange(String),
 }
+
+gnoma_core::debug_as_display!(HeaderParameterError);
 
 impl HeaderParameter {
     /// The header of a call with these arguments; `None` where the argument is not there.

@@ -12,7 +12,7 @@ use oauth2::{
 use super::oauth_http::OauthHttpError;
 
 /// The reason why there is no login.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(crate) enum OauthError {
     /// The authorization server, or the server itself, cannot be asked.
     #[error(transparent)]
@@ -111,6 +111,8 @@ pub(crate) enum OauthError {
     #[error("{0}")]
     TokenRequest(String),
 }
+
+gnoma_core::debug_as_display!(OauthError);
 
 /// Returns the description of an error, as what follows a sentence.
 fn about_clause(about: Option<&str>) -> String {

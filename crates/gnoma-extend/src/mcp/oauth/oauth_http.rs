@@ -19,7 +19,7 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The reason why an exchange with an authorization server failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(crate) enum OauthHttpError {
     /// The server did not answer in time; its address.
     #[error("`{0}` did not answer in time")]
@@ -40,6 +40,8 @@ pub(crate) enum OauthHttpError {
     #[error("its answer cannot be read")]
     Unreadable,
 }
+
+gnoma_core::debug_as_display!(OauthHttpError);
 
 /// The connections to authorization servers.
 #[derive(Clone, Debug)]

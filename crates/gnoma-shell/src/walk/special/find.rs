@@ -8,86 +8,6 @@ use crate::expand::Field;
 use crate::facts::{Effect, FilePlace, Risk};
 use crate::programs::Role;
 
-/// Tests and actions without a value that only look.
-const FLAGS: [&str; 34] = [
-    "(",
-    ")",
-    "!",
-    ",",
-    "-a",
-    "-and",
-    "-o",
-    "-or",
-    "-not",
-    "-true",
-    "-false",
-    "-empty",
-    "-executable",
-    "-readable",
-    "-writable",
-    "-nouser",
-    "-nogroup",
-    "-print",
-    "-print0",
-    "-ls",
-    "-prune",
-    "-quit",
-    "-depth",
-    "-d",
-    "-daystart",
-    "-follow",
-    "-mount",
-    "-xdev",
-    "-noleaf",
-    "-warn",
-    "-nowarn",
-    "-ignore_readdir_race",
-    "-noignore_readdir_race",
-    "-X",
-];
-
-/// Tests and actions with a value that only look.
-const VALUED: [&str; 38] = [
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-iwholename",
-    "-lname",
-    "-ilname",
-    "-regex",
-    "-iregex",
-    "-regextype",
-    "-type",
-    "-xtype",
-    "-size",
-    "-perm",
-    "-user",
-    "-group",
-    "-uid",
-    "-gid",
-    "-links",
-    "-inum",
-    "-fstype",
-    "-maxdepth",
-    "-mindepth",
-    "-mtime",
-    "-atime",
-    "-ctime",
-    "-mmin",
-    "-amin",
-    "-cmin",
-    "-used",
-    "-printf",
-    "-Bmin",
-    "-Btime",
-    "-context",
-    "-flags",
-    "-depth",
-    "-mnewer",
-];
-
 /// Tests that look at another file.
 const COMPARING: [&str; 5] = ["-newer", "-anewer", "-cnewer", "-samefile", "-newermt"];
 
@@ -108,10 +28,10 @@ pub(super) fn analyse_find(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> C
             continue;
         };
         rest = after;
-        if FLAGS.contains(&text) {
+        if listing::FLAGS.contains(&text) {
             continue;
         }
-        if VALUED.contains(&text) || text.starts_with("-newer") {
+        if listing::VALUED.contains(&text) || text.starts_with("-newer") {
             let value = rest.first();
             if let Some(value) = value.filter(|_| COMPARING.contains(&text) && text != "-newermt") {
                 walker.apply_role(call, Role::Read, value, &mut facts);
@@ -228,25 +148,9 @@ fn chosen_places(
     let before = call.words.get(..call.words.len().checked_sub(rest.len() + 1)?)?;
     let (_, tests) = split_expression(before, &mut CommandFacts::default());
     let without_tests = before.get(..before.len().checked_sub(tests.len())?)?;
-    let choosing = if are_plain_tests(tests) { before } else { without_tests };
+    let choosing = if listing::are_plain_tests(tests) { before } else { without_tests };
     let (places, _) = listing::found_places(&call.cwd, starts, choosing)?;
     is_exact.then_some(places)
-}
-
-/// Reports whether words of an expression are nothing but tests, and no value of one looks like a test of names.
-pub(in super::super) fn are_plain_tests(tests: &[Field]) -> bool {
-    let mut words = tests.iter().map(Field::known_text);
-    while let Some(word) = words.next() {
-        let Some(test) = word else { return false };
-        if FLAGS.contains(&test) {
-            continue;
-        }
-        let has_value = VALUED.contains(&test) || test.starts_with("-newer");
-        if !has_value || matches!(words.next().flatten(), None | Some("-name" | "-iname")) {
-            return false;
-        }
-    }
-    true
 }
 
 /// The names that are found, each one word.

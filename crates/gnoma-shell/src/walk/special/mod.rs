@@ -14,8 +14,6 @@ mod system;
 mod text;
 mod xargs;
 
-pub(super) use self::find::are_plain_tests;
-
 use super::Walker;
 use super::call::ProgramCall;
 use super::command_facts::CommandFacts;

@@ -3,7 +3,7 @@
 use gnoma_core::{protocol::RequestError, store::SessionId};
 
 /// The reason why a call about a session has no result.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub(super) enum ServedSessionError {
     /// An argument of the call is missing or empty.
     #[error("`{0}` is needed")]
@@ -24,3 +24,5 @@ pub(super) enum ServedSessionError {
     #[error(transparent)]
     Refused(#[from] RequestError),
 }
+
+gnoma_core::debug_as_display!(ServedSessionError);

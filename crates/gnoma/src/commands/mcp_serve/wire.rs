@@ -52,7 +52,7 @@ pub(super) struct ServedCall {
 }
 
 /// The reason why a line is answered with an error of JSON-RPC.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum RequestFault {
     /// The line is not JSON.
     #[error(transparent)]
@@ -82,6 +82,8 @@ enum RequestFault {
     #[error("`arguments` is not an object")]
     BadArguments,
 }
+
+gnoma_core::debug_as_display!(RequestFault);
 
 impl RequestFault {
     /// Returns JSON-RPC's code for the fault.

@@ -494,8 +494,6 @@ pub trait Tool: Send + Sync {
 }
 
 /// A call that would fail as things are; the reason in words for the model.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PreviewError(pub String);
-
-crate::debug_as_display!(PreviewError);

@@ -120,7 +120,7 @@ pub(crate) fn on_prompt_reply(
 pub(crate) fn cancel_turn(state: &mut AgentState, session: &str) {
     if let Ok((id, session)) = state.open(session) {
         session.turns.cancel();
-        state.queue_host_request(Some(&id), Request::Cancel, PendingHostRequest::Nothing);
+        state.send_when_room(Some(&id), Request::Cancel, PendingHostRequest::Nothing);
     }
 }
 

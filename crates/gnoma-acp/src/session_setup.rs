@@ -140,11 +140,7 @@ pub(crate) fn on_session_opened(
     }
     if !state.in_flight.contains(&request) {
         // The client cancelled the request and has not seen the session.
-        return state.queue_host_request(
-            Some(&session),
-            Request::Close,
-            PendingHostRequest::Nothing,
-        );
+        return state.send_when_room(Some(&session), Request::Close, PendingHostRequest::Nothing);
     }
     let client = state.capabilities.clone().unwrap_or_default();
     let open = ClientSession::new(session.clone(), request.clone(), how, &client);

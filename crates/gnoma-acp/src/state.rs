@@ -198,7 +198,7 @@ impl AgentState {
     }
 
     /// Sends a request to the host once it has room for it.
-    pub(crate) fn queue_host_request(
+    pub(crate) fn send_when_room(
         &mut self,
         session: Option<&SessionId>,
         request: Request,
@@ -247,21 +247,21 @@ impl AgentState {
                 SessionEffect::Ask(asking) => self.send_question(session.clone(), asking),
                 SessionEffect::Withdraw(call) => self.withdraw_questions(session, Some(&call)),
                 SessionEffect::Catch(request) => {
-                    self.queue_host_request(
+                    self.send_when_room(
                         Some(session),
                         request,
                         PendingHostRequest::Catch(session.clone()),
                     );
                 }
                 SessionEffect::Page(request) => {
-                    self.queue_host_request(
+                    self.send_when_room(
                         Some(session),
                         request,
                         PendingHostRequest::Page(session.clone()),
                     );
                 }
                 SessionEffect::Title => {
-                    self.queue_host_request(None, Request::List, PendingHostRequest::Living);
+                    self.send_when_room(None, Request::List, PendingHostRequest::Living);
                 }
             }
         }
@@ -274,7 +274,7 @@ impl AgentState {
     pub(crate) fn detach_session(&mut self, session: &SessionId) {
         self.sessions.remove(session);
         self.withdraw_questions(session, None);
-        self.queue_host_request(Some(session), Request::Detach, PendingHostRequest::Nothing);
+        self.send_when_room(Some(session), Request::Detach, PendingHostRequest::Nothing);
     }
 
     fn send_update(&mut self, session: &SessionId, update: &Value) {
@@ -341,7 +341,7 @@ impl AgentState {
         let answer = read(&question.asking.offers);
         let request = Request::Answer { call: question.asking.call.clone(), answer };
         let session = question.session.clone();
-        self.queue_host_request(Some(&session), request, PendingHostRequest::Answer(question));
+        self.send_when_room(Some(&session), request, PendingHostRequest::Answer(question));
     }
 
     /// The session has no room for an answer: the question is still open, and is put again.

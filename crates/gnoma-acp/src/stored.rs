@@ -88,11 +88,11 @@ pub(crate) fn close_session(
     let (id, session) = state.open(params.required_session()?)?;
     let is_at_work = session.turns.cancel();
     if is_at_work {
-        state.queue_host_request(Some(&id), Request::Cancel, PendingHostRequest::Nothing);
+        state.send_when_room(Some(&id), Request::Cancel, PendingHostRequest::Nothing);
     }
     if !state.watches {
         state.watches = true;
-        state.queue_host_request(None, Request::Watch, PendingHostRequest::Nothing);
+        state.send_when_room(None, Request::Watch, PendingHostRequest::Nothing);
     }
     if is_at_work {
         // Left once its prompts are answered.
@@ -124,7 +124,7 @@ pub(crate) fn leave_resting(state: &mut AgentState) {
 /// Asks the host whether a session that was left has ended: a client that opens it again at once must know.
 pub(crate) fn on_detached(state: &mut AgentState, session: SessionId, request: RpcId) {
     state.leaving.push((session, request));
-    state.queue_host_request(None, Request::List, PendingHostRequest::Living);
+    state.send_when_room(None, Request::List, PendingHostRequest::Living);
 }
 
 /// Answers the requests to close sessions that have ended or that other clients see. Titles may have changed.

@@ -109,7 +109,7 @@ impl GitHardening {
 pub(crate) type Variable = (OsString, OsString);
 
 /// The environment of a command, made from the one gnoma has.
-pub(crate) fn of_command(
+pub(crate) fn build_command_environment(
     inherited: impl Iterator<Item = Variable>,
     scrub: &[String],
     git: Option<GitHardening>,
@@ -272,7 +272,7 @@ mod tests {
         ];
         let inherited = all.map(|(name, value)| (name.into(), value.into()));
         let scrub = ["GIT_CONFIG_KEY_0".to_owned()];
-        let made = of_command(inherited.into_iter(), &scrub, None);
+        let made = build_command_environment(inherited.into_iter(), &scrub, None);
         let value = |name: &str| {
             let found = made.iter().find(|(known, _)| known == name);
             found.and_then(|(_, value)| value.to_str())
@@ -287,7 +287,7 @@ mod tests {
     fn names(variables: &[(&str, &str)], scrub: &[&str]) -> Vec<String> {
         let scrub: Vec<String> = scrub.iter().map(ToString::to_string).collect();
         let inherited = variables.iter().map(|(name, value)| (name.into(), value.into()));
-        of_command(inherited, &scrub, None)
+        build_command_environment(inherited, &scrub, None)
             .into_iter()
             .map(|(name, _)| name.into_string().unwrap())
             .filter(|name| MARKS.iter().all(|(mark, _)| mark != name))
@@ -338,7 +338,8 @@ mod tests {
             ("GIT_CONFIG_VALUE_0", "A"),
         ];
         let inherited = || inherited.iter().map(|(name, value)| (name.into(), value.into()));
-        let variables = of_command(inherited(), &[], Some(GitHardening::WithWorkTree));
+        let variables =
+            build_command_environment(inherited(), &[], Some(GitHardening::WithWorkTree));
         let value = |name: &str| {
             let found = variables.iter().find(|(known, _)| known == name);
             found.map(|(_, value)| value.to_str().unwrap())
@@ -347,7 +348,8 @@ mod tests {
         assert_eq!(value("GIT_CONFIG_KEY_1"), Some("core.hooksPath"));
         assert_eq!(value("GIT_CONFIG_VALUE_1"), Some("/dev/null"));
         assert_eq!(value("GIT_CONFIG_COUNT"), Some("6"));
-        let in_bare_repository = of_command(inherited(), &[], Some(GitHardening::All));
+        let in_bare_repository =
+            build_command_environment(inherited(), &[], Some(GitHardening::All));
         assert!(!in_bare_repository.iter().any(|(_, value)| value == "safe.bareRepository"));
     }
 
@@ -375,7 +377,7 @@ mod tests {
     #[test]
     fn a_command_is_told_that_an_agent_runs_it() {
         let inherited = [("AGENT".into(), "someone".into())];
-        let variables = of_command(inherited.into_iter(), &[], None);
+        let variables = build_command_environment(inherited.into_iter(), &[], None);
         assert!(variables.contains(&("AGENT".into(), "gnoma".into())));
         assert_eq!(variables.len(), MARKS.len());
     }

@@ -141,7 +141,7 @@ impl SessionSandbox {
         let profile: OsString = crate::seatbelt::profile(policy).into();
         command.arg("-p").arg(profile).arg(program).args(args);
         let variables = self.environment.clone().unwrap_or_else(|| std::env::vars_os().collect());
-        let mut variables = crate::environment::of_command(
+        let mut variables = crate::environment::build_command_environment(
             variables.into_iter(),
             &policy.scrub,
             crate::environment::GitHardening::for_policy(policy),

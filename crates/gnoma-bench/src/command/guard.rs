@@ -157,12 +157,12 @@ fn report_history_scan() -> Result<()> {
     let provider = ProviderFacts { name: "bench".to_owned(), local: false };
     let request = Conversation::new(Protocol::Anthropic, HISTORY_TOKENS).request();
     let copy = request.clone();
-    let (first, checked) = cpu_time(|| firewall.check_request(&provider, copy));
+    let (first, checked) = cpu_time(|| firewall.redact_request(&provider, copy));
     checked?;
     let mut micros = Vec::new();
     for _ in 0..ROUNDS {
         let copy = request.clone();
-        let (time, checked) = cpu_time(|| firewall.check_request(&provider, copy));
+        let (time, checked) = cpu_time(|| firewall.redact_request(&provider, copy));
         black_box(checked?);
         micros.push(time.as_secs_f64() * 1e6);
     }

@@ -115,7 +115,7 @@ impl Kind {
             (Self::Money { most }, Tree::Number(_) | Tree::Integer(_)) => {
                 return Self::Number { least: 0.0, most }.read_value(tree);
             }
-            (Self::Money { most }, Tree::Text(text)) => read_money(text, most),
+            (Self::Money { most }, Tree::Text(text)) => normalize_money(text, most),
             (Self::Duration { least_s }, tree) => read_duration(tree)
                 .filter(|time| *time >= Duration::from_secs(least_s))
                 .map(Value::Duration),
@@ -231,7 +231,7 @@ fn read_duration(tree: &Tree) -> Option<Duration> {
     }
 }
 
-fn read_money(text: &str, most: f64) -> Option<Value> {
+fn normalize_money(text: &str, most: f64) -> Option<Value> {
     let money = Money::parse(text).filter(|money| money.amount <= most)?;
     Some(Value::Text(money.to_text().into()))
 }

@@ -145,7 +145,7 @@ pub(crate) struct Panel {
 /// The answer of the panel, as one stream.
 pub(crate) fn stream_panel(panel: Panel) -> EventStream {
     let answer = async move {
-        match run_panel(&panel).await {
+        match panel_answer(&panel).await {
             Ok(text) => vec![
                 Ok(StreamEvent::TextDelta { slot: 0, text }),
                 Ok(StreamEvent::Usage(panel.shares.lock_tally().usage)),
@@ -161,7 +161,7 @@ pub(crate) fn stream_panel(panel: Panel) -> EventStream {
 ///
 /// # Errors
 /// None of the members has answered.
-pub(crate) async fn run_panel(panel: &Panel) -> Result<String, ProviderError> {
+pub(crate) async fn panel_answer(panel: &Panel) -> Result<String, ProviderError> {
     let mut answers = first_answers(panel).await?;
     if panel.together == CollaborationMode::Synthesis {
         for _ in 1..ROUNDS {

@@ -78,7 +78,7 @@ impl Session {
         };
         self.wait_for(async move {
             let shares = panel.shares.clone();
-            let way = AssertUnwindSafe(arm_panel::run_panel(&panel)).catch_unwind().await;
+            let way = AssertUnwindSafe(arm_panel::panel_answer(&panel)).catch_unwind().await;
             let broken = |_panic| {
                 let text = "the comparison crashed";
                 Err(ProviderError::new(ErrorKind::Protocol, OWN, text))

@@ -154,16 +154,16 @@ fn expand_braces(pattern: &str) -> Vec<String> {
 fn translate_paths(pattern: &str, project: &Path) -> Vec<String> {
     let pattern = pattern.trim();
     if let Some(rest) = HOMES.iter().find_map(|home| pattern.strip_prefix(home)) {
-        return vec![format!("~/{}", simplify_pattern(rest))];
+        return vec![format!("~/{}", drop_empty_parts(rest))];
     }
     if matches!(pattern, "~" | "$HOME" | "${HOME}") {
         return vec!["~".to_owned()];
     }
     if let Some(rest) = pattern.strip_prefix("//") {
-        return vec![format!("/{}", simplify_pattern(rest))];
+        return vec![format!("/{}", drop_empty_parts(rest))];
     }
     let below = pattern.trim_start_matches('/');
-    let relative = simplify_pattern(below);
+    let relative = drop_empty_parts(below);
     let mut all = Vec::new();
     if !relative.split('/').any(|name| name == "..") {
         all.push(if relative.is_empty() { ".".to_owned() } else { relative.clone() });
@@ -180,7 +180,7 @@ fn translate_paths(pattern: &str, project: &Path) -> Vec<String> {
 }
 
 /// The pattern without what says nothing: `.`, empty names, and `**` as a part of a name.
-fn simplify_pattern(pattern: &str) -> String {
+fn drop_empty_parts(pattern: &str) -> String {
     let names = pattern.split('/').filter(|name| !name.is_empty() && *name != ".");
     let name = |name: &str| if name == "**" { name.to_owned() } else { single_stars(name) };
     names.map(name).collect::<Vec<_>>().join("/")

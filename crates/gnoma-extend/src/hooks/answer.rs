@@ -38,7 +38,7 @@ pub(crate) struct HookRun {
 }
 
 /// Converts the result of a hook's run to its answer at the point.
-pub(crate) fn interpret_exit_code(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
+pub(crate) fn interpret_hook_exit_code(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
     if matches!(hook.kind, HookKind::Prompt { .. } | HookKind::Agent { .. })
         && run.end == HookEnd::Code(0)
     {
@@ -401,7 +401,7 @@ mod tests {
     ) -> PointAnswer {
         let hook = hook(fails_closed, event, point.kind());
         let (stdout, stderr) = (stdout.to_owned(), String::new());
-        interpret_exit_code(&hook, point, &HookRun { end, stdout, stderr })
+        interpret_hook_exit_code(&hook, point, &HookRun { end, stdout, stderr })
     }
 
     fn hook(fails_closed: bool, event: &str, point: PointKind) -> Hook {
@@ -455,7 +455,7 @@ mod tests {
                 contract: HookContract::Own,
                 ..hook(fails_closed, "pre_tool_use", point.kind())
             };
-            let own = interpret_exit_code(&hook, &point, &run);
+            let own = interpret_hook_exit_code(&hook, &point, &run);
             assert_eq!(own.block.is_some(), fails_closed);
             assert!(own.notices[0].contains("cannot be read"), "{own:?}");
         }
@@ -511,7 +511,7 @@ mod tests {
             let own = HookContract::Own;
             let hook = Hook { contract: own, ..hook(fails_closed, "pre_tool_use", point.kind()) };
             let (end, stderr) = (HookEnd::Code(1), stderr.to_owned());
-            interpret_exit_code(&hook, point, &HookRun { end, stdout: String::new(), stderr })
+            interpret_hook_exit_code(&hook, point, &HookRun { end, stdout: String::new(), stderr })
         };
         let before = Point::BeforeTool { call: call() };
         assert_eq!(run(&before, false, ""), PointAnswer::default());

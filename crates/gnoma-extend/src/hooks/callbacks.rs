@@ -176,7 +176,7 @@ async fn run_callback(
         Err(_) => (HookEnd::TimedOut, Value::Null),
     };
     let run = HookRun { end, stdout: said.to_string(), stderr: String::new() };
-    let answer = answer::interpret_exit_code(hook, point, &run);
+    let answer = answer::interpret_hook_exit_code(hook, point, &run);
     CallbackAnswer { answer, allows: answer::is_call_allowed(hook, point, &said), said }
 }
 

@@ -352,7 +352,7 @@ async fn run_hook(
     };
     last.report_run(&hook, took, &run.end);
     last.record_run(&hook, (took, how));
-    (at, answer::interpret_exit_code(&hook, &point, &run))
+    (at, answer::interpret_hook_exit_code(&hook, &point, &run))
 }
 
 /// Runs a hook's program. One that says so continues beside the session, and changes nothing there.

@@ -87,7 +87,7 @@ impl Provider for GuardedProvider {
     }
 
     fn stream(&self, request: ModelRequest) -> EventStream {
-        match self.firewall.check_request(&self.connection.facts, request) {
+        match self.firewall.redact_request(&self.connection.facts, request) {
             Ok(CheckedRequest { request, notices }) => {
                 self.firewall.queue_notices(notices);
                 let firewall = Arc::clone(&self.firewall);

@@ -1,6 +1,6 @@
 //! The one thing between a session and every provider, log and store.
 //!
-//! Nothing reaches a model but through [`GuardedProvider`], which asks [`Firewall::check_request`]: every string
+//! Nothing reaches a model but through [`GuardedProvider`], which asks [`Firewall::redact_request`]: every string
 //! of the request is cleaned of what hides in it ([`crate::unicode`]) and searched for secrets,
 //! which are replaced by placeholders ([`crate::vault`]) unless the [`Policy`] says otherwise. The
 //! same goes, by [`Firewall::redact_text`], for what is logged, stored or shown.
@@ -164,7 +164,7 @@ impl Firewall {
     ///
     /// # Errors
     /// When the policy forbids sending something in it.
-    pub fn check_request(
+    pub fn redact_request(
         &self,
         provider: &ProviderFacts,
         request: ModelRequest,

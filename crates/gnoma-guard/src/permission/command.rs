@@ -425,7 +425,7 @@ impl<'a> Judgement<'a> {
     /// Rules that would have settled everything: the words, and what redirections write.
     fn always_rules(&self, command: &Invocation, open: &[&CommandEffect]) -> Option<Vec<Rule>> {
         // A rule would run it in the sandbox.
-        if machine::of_command(command, self.world) == MachineView::Outside {
+        if machine::view_for_command(command, self.world) == MachineView::Outside {
             return None;
         }
         let mut rules = suggest::for_command(command)?;

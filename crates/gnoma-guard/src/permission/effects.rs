@@ -129,7 +129,7 @@ pub(super) fn command_effects(
     if program_of(command) == "git" {
         add_git_effects(command, world, &mut effects);
     }
-    if machine::of_command(command, world) == MachineView::Outside {
+    if machine::view_for_command(command, world) == MachineView::Outside {
         effects.push(outside_only());
     }
     if let Some(worry) = git_lookups::at_compiler(program_of(command), command, world) {

@@ -180,7 +180,7 @@ const DEVICES_INSIDE: [&str; 11] = [
 const ZERO: &str = "/dev/zero";
 
 /// Returns what a simple command asks about the machine.
-pub(super) fn of_command(command: &Invocation, world: &JudgementContext<'_>) -> MachineView {
+pub(super) fn view_for_command(command: &Invocation, world: &JudgementContext<'_>) -> MachineView {
     if !world.sandboxed {
         return MachineView::None;
     }
@@ -323,7 +323,7 @@ pub(super) fn of_line(analysis: &Analysis, world: &JudgementContext<'_>) -> Mach
     if reason_to_leave(analysis, world).is_some() {
         return MachineView::Outside;
     }
-    let parts = analysis.commands.iter().map(|command| of_command(command, world));
+    let parts = analysis.commands.iter().map(|command| view_for_command(command, world));
     let is_named = world.sandboxed && processes::other_words_name_process(analysis);
     let other = if is_named { MachineView::Shown } else { MachineView::None };
     match parts.max().unwrap_or_default().max(other) {
@@ -337,7 +337,7 @@ pub(super) fn of_line(analysis: &Analysis, world: &JudgementContext<'_>) -> Mach
 /// those that the approval is about.
 pub(super) fn may_run_outside(analysis: &Analysis, world: &JudgementContext<'_>) -> bool {
     let is_such = |command: &Invocation| {
-        is_about_machine(of_command(command, world))
+        is_about_machine(view_for_command(command, world))
             || command.effects.iter().all(Effect::is_reading)
     };
     reason_to_leave(analysis, world).is_some() || analysis.commands.iter().all(is_such)

@@ -50,7 +50,7 @@ fn sent(firewall: &Firewall, messages: Vec<Arc<Message>>) -> String {
         format: None,
         thinking: None,
     };
-    let messages = firewall.check_request(&cloud, request).unwrap().request.messages;
+    let messages = firewall.redact_request(&cloud, request).unwrap().request.messages;
     messages
         .iter()
         .map(|message| {

@@ -96,7 +96,7 @@ fn sent(request: &ModelRequest) -> String {
 }
 
 fn check(firewall: &Firewall, request: ModelRequest) -> CheckedRequest {
-    firewall.check_request(&cloud(), request).unwrap()
+    firewall.redact_request(&cloud(), request).unwrap()
 }
 
 /// A request with `secret` in every place that has words.
@@ -229,7 +229,7 @@ fn the_policy_decides_by_rule_provider_and_path() {
     let secrets = ["a-secret-of-mine-1", "a-secret-of-mine-2"];
     let firewall = firewall_with(&secrets, entries, Vec::new());
     let blocked: BlockedRequest = firewall
-        .check_request(&cloud(), request(vec![Message::user_text(secrets[0])]))
+        .redact_request(&cloud(), request(vec![Message::user_text(secrets[0])]))
         .unwrap_err();
     assert_eq!(blocked.rules.len(), 1);
     assert_eq!(
@@ -238,7 +238,7 @@ fn the_policy_decides_by_rule_provider_and_path() {
     );
     let own = ProviderFacts { name: "ollama".into(), local: true };
     let message = || request(vec![Message::user_text(secrets[1])]);
-    assert!(sent(&firewall.check_request(&own, message()).unwrap().request).contains(secrets[1]));
+    assert!(sent(&firewall.redact_request(&own, message()).unwrap().request).contains(secrets[1]));
     assert!(!sent(&check(&firewall, message()).request).contains(secrets[1]));
 
     let reading = call("fs.read", &serde_json::json!({"path": "/w/fixtures/a.env"}));

@@ -155,7 +155,7 @@ impl ArmFactory {
             .check_provider(connection.provider_facts())
             .map_err(|error| HostError::usage(error.to_string()))?;
         let said = self.settings.arms.get(&name.to_string());
-        let price = arm_price(said, None, false);
+        let price = resolve_model_price(said, None, false);
         let arm = Arm {
             context_window: said.and_then(|said| said.context),
             vision: false,
@@ -215,7 +215,7 @@ impl ArmFactory {
                 .is_ok_and(|profile| gnoma_llm::always_thinks(&profile, &name.model)),
             thinking: can(said.and_then(|said| said.thinking), abilities.map(|can| can.thinking)),
             structured_output: can(None, abilities.map(|can| can.structured_output)),
-            price: arm_price(said, listed, line.is_here),
+            price: resolve_model_price(said, listed, line.is_here),
             cost_weight: said.and_then(|said| said.cost_weight).unwrap_or(1.0),
             pools: said.map(|said| said.pools.clone()).unwrap_or_default().into(),
             host: Arc::clone(&line.host),
@@ -289,7 +289,7 @@ pub(crate) fn known_arm(
     let profile = crate_options::provider_profile(&settings.provider, &name.provider);
     let is_here =
         is_own && profile.is_ok_and(|profile| crate_options::is_this_machine(&profile.base_url));
-    let price = arm_price(settings.arms.get(&name.to_string()), listed.as_ref(), is_here);
+    let price = resolve_model_price(settings.arms.get(&name.to_string()), listed.as_ref(), is_here);
     (price, published_arm(name, listed.as_ref(), price, is_own))
 }
 
@@ -302,7 +302,7 @@ fn host_and_port(url: &str) -> &str {
 /// Returns the price that is paid: the settings take precedence over the catalogue; a server of the user's own on
 /// this machine costs nothing. The price of one elsewhere is known only to its operators. Half a price, if the
 /// other half is not known, is no price.
-fn arm_price(
+fn resolve_model_price(
     said: Option<&ArmSettings>,
     listed: Option<&ListedModel>,
     is_here: bool,
@@ -400,12 +400,12 @@ mod tests {
 
     #[test]
     fn a_stated_price_goes_over_the_listed_one_part_by_part() {
-        assert_eq!(arm_price(Some(&said(None, None)), None, false), None, "nobody knows");
-        assert_eq!(arm_price(None, None, true), Some(Price::default()), "nobody is paid");
-        let own = arm_price(Some(&said(Some(7), None)), None, true);
+        assert_eq!(resolve_model_price(Some(&said(None, None)), None, false), None, "nobody knows");
+        assert_eq!(resolve_model_price(None, None, true), Some(Price::default()), "nobody is paid");
+        let own = resolve_model_price(Some(&said(Some(7), None)), None, true);
         assert_eq!(own, Some(Price { input: 7, output: 0, cache_read: 7, cache_write: 7 }));
         let both = ArmSettings { output_price: Some(9), ..said(Some(7), Some(1)) };
-        let cache = arm_price(Some(&both), None, false);
+        let cache = resolve_model_price(Some(&both), None, false);
         assert_eq!(cache.map(|price| (price.output, price.cache_read)), Some((9, 1)));
     }
 
@@ -413,7 +413,7 @@ mod tests {
     fn half_a_price_is_not_known_and_not_free() {
         let output = ArmSettings { output_price: Some(9), ..said(None, None) };
         for half in [said(Some(7), None), said(None, Some(1)), output] {
-            assert_eq!(arm_price(Some(&half), None, false), None);
+            assert_eq!(resolve_model_price(Some(&half), None, false), None);
         }
     }
 

@@ -69,7 +69,7 @@ pub fn create_schedule(project: &Project, new: NewSchedule) -> Result<ScheduleRe
         words,
         session: None,
         rule,
-        progress: ScheduleProgress::starting_at(rule, &time_zone, now_ms, now_ms),
+        progress: ScheduleProgress::with_past_seen(rule, &time_zone, now_ms, now_ms),
         zone,
         made_ms: now_ms,
         budget_micro_usd,

@@ -424,7 +424,8 @@ impl Launch {
             rustix::process::umask(Mode::from_raw_mode(umask));
         }
         let git = environment::GitHardening::for_policy(policy);
-        let mut variables = environment::of_command(std::env::vars_os(), &policy.scrub, git);
+        let mut variables =
+            environment::build_command_environment(std::env::vars_os(), &policy.scrub, git);
         if let Some(folder) = self.temporary_folders(has_namespaces).first() {
             environment::set_temporary(&mut variables, folder);
         }

@@ -20,11 +20,11 @@ impl Parser<'_> {
         let mut parts = Vec::new();
         let mut rest = pieces;
         while let Some(pair) = first_pair(rest) {
-            parts.extend(plain_parts(pair.before));
+            parts.extend(parts_without_marks(pair.before));
             self.parse_brace_pair(&pair, &mut parts)?;
             rest = pair.after;
         }
-        parts.extend(plain_parts(rest));
+        parts.extend(parts_without_marks(rest));
         Ok(join_literals(parts))
     }
 
@@ -43,7 +43,7 @@ impl Parser<'_> {
             }
             Range::Text(_) | Range::No => {
                 parts.push(open.clone());
-                parts.extend(plain_parts(pair.inner));
+                parts.extend(parts_without_marks(pair.inner));
                 parts.push(close.clone());
             }
             Range::Unclear => {
@@ -80,7 +80,7 @@ impl Parser<'_> {
     }
 }
 
-fn plain_parts(pieces: &[BracePiece]) -> impl Iterator<Item = WordPart> {
+fn parts_without_marks(pieces: &[BracePiece]) -> impl Iterator<Item = WordPart> {
     pieces.iter().map(|piece| piece.part.clone())
 }
 

@@ -193,7 +193,7 @@ fn name_id(connection: &Connection, kind: NameKind, name: &str, day: i64) -> Res
             let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
             find.query_row(params![kind as i64, name], columns).optional()
         })
-        .in_words()?;
+        .or_ledger_error()?;
     if let Some((number, last_day)) = found {
         if last_day < day {
             run_statement(
@@ -253,9 +253,9 @@ pub(super) fn fold_rows<T>(
     let mut damaged = DamagedCalls::default();
     let arms = read_arms(connection)?;
     let mut select =
-        connection.prepare_cached("SELECT * FROM call WHERE at_ms >= ?1").in_words()?;
-    let mut rows = select.query([begin_ms(day)]).in_words()?;
-    while let Some(row) = rows.next().in_words()? {
+        connection.prepare_cached("SELECT * FROM call WHERE at_ms >= ?1").or_ledger_error()?;
+    let mut rows = select.query([begin_ms(day)]).or_ledger_error()?;
+    while let Some(row) = rows.next().or_ledger_error()? {
         match read_row(row) {
             Ok(call) if arms.contains_key(&call.arm) => {
                 if add(&mut state, call).is_break() {
@@ -320,11 +320,11 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
 
 fn read_arms(connection: &Connection) -> Result<BTreeMap<i64, ModelRef>> {
     let mut select =
-        connection.prepare_cached("SELECT number, provider, model FROM arm").in_words()?;
+        connection.prepare_cached("SELECT number, provider, model FROM arm").or_ledger_error()?;
     let arms = select.query_map([], |row| {
         Ok((row.get(0)?, ModelRef { provider: row.get(1)?, model: row.get(2)? }))
     });
-    arms.and_then(Iterator::collect).in_words()
+    arms.and_then(Iterator::collect).or_ledger_error()
 }
 
 /// Returns the texts of names; those that are not in the ledger are left out.
@@ -332,12 +332,13 @@ pub(super) fn read_names(
     connection: &Connection,
     ids: &[NameId],
 ) -> Result<BTreeMap<NameId, String>> {
-    let mut find =
-        connection.prepare_cached("SELECT name FROM call_name WHERE number = ?1").in_words()?;
+    let mut find = connection
+        .prepare_cached("SELECT name FROM call_name WHERE number = ?1")
+        .or_ledger_error()?;
     let mut names = BTreeMap::new();
     for id in ids {
         let name: Option<String> =
-            find.query_row([id.0], |row| row.get(0)).optional().in_words()?;
+            find.query_row([id.0], |row| row.get(0)).optional().or_ledger_error()?;
         if let Some(name) = name {
             names.insert(*id, name);
         }
@@ -377,14 +378,14 @@ pub(super) fn count_before(connection: &Connection, before_ms: i64) -> Result<u6
     let calls: i64 = connection
         .prepare_cached("SELECT count(*) FROM call WHERE at_ms < ?1")
         .and_then(|mut find| find.query_row([before_ms], |row| row.get(0)))
-        .in_words()?;
+        .or_ledger_error()?;
     Ok(u64::try_from(calls).unwrap_or(0))
 }
 
 /// Removes a piece of the calls before a time, and names that no call has any more. Their space in the file is
 /// overwritten. Returns how many calls were removed: 0 once there are none left.
 pub(super) fn forget_before(connection: &Connection, before_ms: i64) -> Result<u64> {
-    connection.pragma_update(None, "secure_delete", "ON").in_words()?;
+    connection.pragma_update(None, "secure_delete", "ON").or_ledger_error()?;
     let removed = remove_before(connection, before_ms, FORGOTTEN_AT_ONCE)?;
     if removed == 0 {
         run_statement(
@@ -397,6 +398,6 @@ pub(super) fn forget_before(connection: &Connection, before_ms: i64) -> Result<u
             [],
         )?;
     }
-    connection.pragma_update(None, "secure_delete", "OFF").in_words()?;
+    connection.pragma_update(None, "secure_delete", "OFF").or_ledger_error()?;
     Ok(u64::try_from(removed).unwrap_or(u64::MAX))
 }

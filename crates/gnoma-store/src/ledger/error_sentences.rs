@@ -10,11 +10,11 @@ const SUBJECT: &str = "the spending ledger";
 /// Shortens `.map_err(|error| from_sqlite(&error))`.
 pub(super) trait LedgerResultExt<T> {
     /// The port's error in place of SQLite's.
-    fn in_words(self) -> Result<T>;
+    fn or_ledger_error(self) -> Result<T>;
 }
 
 impl<T> LedgerResultExt<T> for rusqlite::Result<T> {
-    fn in_words(self) -> Result<T> {
+    fn or_ledger_error(self) -> Result<T> {
         self.map_err(|error| {
             let cause = match &error {
                 rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),

@@ -89,7 +89,9 @@ impl Upkeep for LedgerMaintenance {
         self.empty_log(connection);
         if self.file.is_some() && !has_more && log::count_pages(connection)? >= log::LONG_PAGES {
             // Others may be reading: the next pause is the next try.
-            connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).in_words()?;
+            connection
+                .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+                .or_ledger_error()?;
         }
         Ok(has_more)
     }
@@ -120,7 +122,7 @@ pub(super) fn forget_calls(connection: &Connection, now_ms: i64, latest: i64) ->
                 Ok(last.zip(newest).map(|(last, newest)| (last, newest, found)))
             })
         })
-        .in_words()?;
+        .or_ledger_error()?;
     let Some((last, newest_ms, found)) = oldest else { return Ok(false) };
     let values = [last, before_ms];
     // Windows that begin before this day count whole days from now on.
@@ -161,11 +163,11 @@ fn forget_named(connection: &Connection, names: &str, before: i64) -> Result<()>
              AND NOT EXISTS (SELECT 1 FROM pool_day WHERE pool_day.pool = number AND day >= ?2) \
              LIMIT ?3",
         )
-        .in_words()?;
+        .or_ledger_error()?;
     let over = find
         .query_map(rusqlite::params![names, before, PIECE_CALLS], |row| row.get(0))
         .and_then(Iterator::collect::<rusqlite::Result<Vec<i64>>>)
-        .in_words()?;
+        .or_ledger_error()?;
     for pool in over {
         ledger_transactions::run_statement(
             connection,

@@ -130,7 +130,7 @@ impl LedgerTransaction<'_> {
                     |row| row.get(0),
                 )
             })
-            .in_words()?;
+            .or_ledger_error()?;
         for draw in &ask.draws {
             let pool = self.pool_or_new(&draw.pool)?;
             self.run_statement(
@@ -182,7 +182,7 @@ impl LedgerTransaction<'_> {
             .connection
             .prepare_cached("SELECT 1 FROM settled WHERE hold = ?1")
             .and_then(|mut find| find.query_row([hold.0], |row| row.get(0)).optional())
-            .in_words()?;
+            .or_ledger_error()?;
         settled.map(|_| ()).ok_or_else(|| {
             StoreError::new(
                 StoreErrorKind::NotFound,
@@ -288,13 +288,13 @@ impl LedgerTransaction<'_> {
                 "SELECT token, pid, host, boot, space, started, since_ms, seen_ms, number \
                  FROM process WHERE token <> ?1",
             )
-            .in_words()?;
-        let mut rows = others.query([&self.me.token]).in_words()?;
+            .or_ledger_error()?;
+        let mut rows = others.query([&self.me.token]).or_ledger_error()?;
         let mut dead: Vec<i64> = Vec::new();
-        while let Some(row) = rows.next().in_words()? {
-            let process = Hold::from_row(row, 0).in_words()?;
+        while let Some(row) = rows.next().or_ledger_error()? {
+            let process = Hold::from_row(row, 0).or_ledger_error()?;
             if process.is_some_and(|process| !(self.is_live)(&process)) {
-                dead.push(row.get(8).in_words()?);
+                dead.push(row.get(8).or_ledger_error()?);
             }
         }
         Ok(dead)
@@ -321,14 +321,14 @@ impl LedgerTransaction<'_> {
         self.connection
             .prepare_cached("SELECT number FROM process WHERE token = ?1")
             .and_then(|mut find| find.query_row([&me.token], |row| row.get(0)))
-            .in_words()
+            .or_ledger_error()
     }
 
     fn find_pool(&self, name: &str) -> Result<Option<i64>> {
         self.connection
             .prepare_cached("SELECT number FROM pool WHERE name = ?1")
             .and_then(|mut find| find.query_row([name], |row| row.get(0)).optional())
-            .in_words()
+            .or_ledger_error()
     }
 
     fn pool_or_new(&self, name: &str) -> Result<i64> {
@@ -346,7 +346,7 @@ impl LedgerTransaction<'_> {
             .and_then(|mut find| {
                 find.query_row([&arm.provider, &arm.model], |row| row.get(0)).optional()
             })
-            .in_words()?;
+            .or_ledger_error()?;
         if let Some(number) = known {
             return Ok(number);
         }

@@ -46,22 +46,22 @@ pub(super) fn read_lost(connection: &Connection, process: i64) -> Result<Vec<Los
             "SELECT id, at_ms, call_facts, requests, input, output, micro_usd, cached FROM hold \
              WHERE process = ?1 AND call_facts IS NOT NULL",
         )
-        .in_words()?;
-    let mut rows = find.query([process]).in_words()?;
+        .or_ledger_error()?;
+    let mut rows = find.query([process]).or_ledger_error()?;
     let mut lost = Vec::new();
-    while let Some(row) = rows.next().in_words()? {
-        let facts: String = row.get(2).in_words()?;
+    while let Some(row) = rows.next().or_ledger_error()? {
+        let facts: String = row.get(2).or_ledger_error()?;
         let Ok(facts) = serde_json::from_str::<CallFacts>(&facts) else { continue };
         let [arm, project, branch, session, elf, turn, task, is_priced, ref work @ ..] = facts[..]
         else {
             continue;
         };
-        let hold: i64 = row.get(0).in_words()?;
+        let hold: i64 = row.get(0).or_ledger_error()?;
         lost.push(LostCall {
             hold,
             pools: read_pools(connection, hold)?,
             row: CallRow {
-                at_ms: row.get(1).in_words()?,
+                at_ms: row.get(1).or_ledger_error()?,
                 arm,
                 project: NameId(project),
                 branch: NameId(branch),
@@ -70,7 +70,7 @@ pub(super) fn read_lost(connection: &Connection, process: i64) -> Result<Vec<Los
                 turn,
                 task: NameId(task),
                 failure: NameId::PROCESS_DIED,
-                amount: window::read_amount(row, 3).in_words()?,
+                amount: window::read_amount(row, 3).or_ledger_error()?,
                 is_priced: is_priced != 0,
                 work: NameId(work.first().copied().unwrap_or(0)),
                 ..CallRow::default()
@@ -81,7 +81,8 @@ pub(super) fn read_lost(connection: &Connection, process: i64) -> Result<Vec<Los
 }
 
 fn read_pools(connection: &Connection, hold: i64) -> Result<Vec<i64>> {
-    let mut find = connection.prepare_cached("SELECT pool FROM draw WHERE hold = ?1").in_words()?;
+    let mut find =
+        connection.prepare_cached("SELECT pool FROM draw WHERE hold = ?1").or_ledger_error()?;
     let pools = find.query_map([hold], |row| row.get(0));
-    pools.and_then(Iterator::collect).in_words()
+    pools.and_then(Iterator::collect).or_ledger_error()
 }

@@ -291,8 +291,9 @@ impl SqliteLedger {
 
 /// Returns a new identity of this process.
 fn new_identity(connection: &Connection) -> Result<Identity> {
-    let token =
-        connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).in_words()?;
+    let token = connection
+        .query_row("SELECT hex(randomblob(8))", [], |row| row.get(0))
+        .or_ledger_error()?;
     Ok(Identity::of_this_process(token))
 }
 
@@ -303,9 +304,9 @@ fn settle_dead_processes(connection: &Connection, me: &Identity) -> Result<()> {
             return Ok(());
         }
         let behavior = TransactionBehavior::Immediate;
-        let transaction = Transaction::new_unchecked(connection, behavior).in_words()?;
+        let transaction = Transaction::new_unchecked(connection, behavior).or_ledger_error()?;
         books.settle_dead_processes()?;
-        transaction.commit().in_words()
+        transaction.commit().or_ledger_error()
     })
 }
 

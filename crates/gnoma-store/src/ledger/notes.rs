@@ -21,7 +21,7 @@ pub(super) fn change_note(
     let text: Option<String> = connection
         .prepare_cached("SELECT text FROM note WHERE name = ?1")
         .and_then(|mut find| find.query_row([name], |row| row.get(0)).optional())
-        .in_words()?;
+        .or_ledger_error()?;
     let Some(new) = change(text.as_deref()) else { return Ok(()) };
     if new.len() > MAX_NOTE_BYTES {
         let cause = format!("a note of {} bytes is too large", new.len());

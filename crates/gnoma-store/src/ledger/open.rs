@@ -89,12 +89,12 @@ pub(super) fn open_ledger(
     patience: Duration,
 ) -> Result<(Connection, Option<QuarantinedLedger>, User)> {
     let shown = path.display().to_string();
-    let in_words = |error| reword_error(error, &shown);
+    let or_ledger_error = |error| reword_error(error, &shown);
     let folder = path.parent().unwrap_or(Path::new("."));
-    files::make_folder(folder).map_err(in_words)?;
-    let alone =
-        files::acquire_lock(&files::sibling_path(path, files::LOCK), patience).map_err(in_words)?;
-    let user = User::join(path).map_err(in_words)?;
+    files::make_folder(folder).map_err(or_ledger_error)?;
+    let alone = files::acquire_lock(&files::sibling_path(path, files::LOCK), patience)
+        .map_err(or_ledger_error)?;
+    let user = User::join(path).map_err(or_ledger_error)?;
     let newer = match open_if_sound(path, patience) {
         Ok(connection) => {
             files::mark_used(&alone);
@@ -165,9 +165,9 @@ fn begin_anew(path: &Path, aside: &Path, patience: Duration) -> Result<(Connecti
 
 /// A ledger that is gone with its owner and never touches the disk.
 pub(super) fn in_memory() -> Result<Connection> {
-    let mut connection = Connection::open_in_memory().in_words()?;
+    let mut connection = Connection::open_in_memory().or_ledger_error()?;
     settle_down(&connection)?;
-    connection.pragma_update(None, "temp_store", "MEMORY").in_words()?;
+    connection.pragma_update(None, "temp_store", "MEMORY").or_ledger_error()?;
     match migrate_to_latest(&mut connection) {
         Ok(()) => Ok(connection),
         Err(LedgerFault::Other(error)) => Err(error),
@@ -211,9 +211,9 @@ fn open_and_migrate(
 ) -> std::result::Result<Connection, LedgerFault> {
     make_file(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).in_words()?;
-    connection.busy_timeout(patience).in_words()?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).in_words()?;
+    let mut connection = Connection::open_with_flags(path, flags).or_ledger_error()?;
+    connection.busy_timeout(patience).or_ledger_error()?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).or_ledger_error()?;
     check_application_id(&connection, path)?;
     let journal = db::journal_in(path.parent().unwrap_or(Path::new(".")));
     let has_log = db::set_journal(&connection, journal, patience)
@@ -221,7 +221,7 @@ fn open_and_migrate(
     // With a log, the last moment before the power fails may be lost, and nothing else; the death of
     // a process loses nothing. Limits are not worth a flush in every call.
     let synchronous = if has_log { "NORMAL" } else { "FULL" };
-    connection.pragma_update(None, "synchronous", synchronous).in_words()?;
+    connection.pragma_update(None, "synchronous", synchronous).or_ledger_error()?;
     settle_down(&connection)?;
     migrate_to_latest(&mut connection)?;
     look_around(&connection)?;
@@ -247,18 +247,19 @@ fn make_file(path: &Path) -> Result<()> {
 }
 
 fn check_application_id(connection: &Connection, path: &Path) -> Result<()> {
-    let number: i32 =
-        connection.pragma_query_value(None, "application_id", |row| row.get(0)).in_words()?;
+    let number: i32 = connection
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .or_ledger_error()?;
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .in_words()?;
+        .or_ledger_error()?;
     // A process may have died between making the file and its tables.
     if number == APPLICATION_ID || (number == 0 && tables == 0) {
         return Ok(());
     }
     let ours = connection
         .query_row("SELECT count(*) FROM sqlite_schema WHERE sql LIKE ?1", [MARK], |row| row.get(0))
-        .in_words()?;
+        .or_ledger_error()?;
     match ours {
         0 => Err(foreign_error(path)),
         1.. | i64::MIN..0 => Err(ledger_error(StoreErrorKind::Damaged, "its header")),
@@ -277,7 +278,7 @@ fn settle_down(connection: &Connection) -> Result<()> {
         connection
             .pragma_update_and_check(None, name, value, |_| Ok(()))
             .or_else(sql::no_answer)
-            .in_words()?;
+            .or_ledger_error()?;
     }
     Ok(())
 }
@@ -293,18 +294,19 @@ fn migrate_to_latest(connection: &mut Connection) -> std::result::Result<(), Led
         if schema_version(connection)? >= number {
             continue;
         }
-        let transaction =
-            connection.transaction_with_behavior(TransactionBehavior::Immediate).in_words()?;
-        transaction.execute_batch(step).in_words()?;
-        transaction.pragma_update(None, "application_id", APPLICATION_ID).in_words()?;
-        transaction.pragma_update(None, "user_version", number).in_words()?;
-        transaction.commit().in_words()?;
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .or_ledger_error()?;
+        transaction.execute_batch(step).or_ledger_error()?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).or_ledger_error()?;
+        transaction.pragma_update(None, "user_version", number).or_ledger_error()?;
+        transaction.commit().or_ledger_error()?;
     }
     Ok(())
 }
 
 fn schema_version(connection: &Connection) -> Result<i64> {
-    connection.pragma_query_value(None, "user_version", |row| row.get(0)).in_words()
+    connection.pragma_query_value(None, "user_version", |row| row.get(0)).or_ledger_error()
 }
 
 /// Reads a page of each large table: what is plainly broken shows now and not in a call.
@@ -318,11 +320,11 @@ fn look_around(connection: &Connection) -> Result<()> {
             [],
             |row| row.get::<_, i64>(0),
         )
-        .in_words()?;
+        .or_ledger_error()?;
     // A pool whose name its index does not find would begin at nothing.
     for table in ["pool", "pool_day"] {
         let sql = format!("PRAGMA integrity_check({table})");
-        let found: String = connection.query_row(&sql, [], |row| row.get(0)).in_words()?;
+        let found: String = connection.query_row(&sql, [], |row| row.get(0)).or_ledger_error()?;
         if found != "ok" {
             return Err(ledger_error(StoreErrorKind::Damaged, &found));
         }

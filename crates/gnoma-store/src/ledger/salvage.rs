@@ -131,19 +131,19 @@ pub(super) fn salvage_rows(old: &Path, new: &mut Connection) -> Result<bool> {
         .get(&LedgerTable::Note)
         .is_some_and(|notes| notes.iter().any(unknown_spend::is_note));
     // Names may come after what refers to them.
-    new.pragma_update(None, "foreign_keys", 0).in_words()?;
+    new.pragma_update(None, "foreign_keys", 0).or_ledger_error()?;
     let named = write_rows(new, &trees.rows, calls);
-    new.pragma_update(None, "foreign_keys", 1).in_words()?;
+    new.pragma_update(None, "foreign_keys", 1).or_ledger_error()?;
     Ok(money && named? && !doubted)
 }
 
 /// Returns where the tables begin: as the damaged file says, or else as every ledger is laid out.
 fn table_roots(pages: &Pages, new: &Connection) -> Result<HashMap<LedgerTable, u32>> {
-    let mut known = new.prepare("SELECT name, rootpage FROM sqlite_schema").in_words()?;
+    let mut known = new.prepare("SELECT name, rootpage FROM sqlite_schema").or_ledger_error()?;
     let known = known
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
         .and_then(Iterator::collect::<rusqlite::Result<HashMap<String, u32>>>)
-        .in_words()?;
+        .or_ledger_error()?;
     let mut said: HashMap<String, u32> = HashMap::new();
     for row in pages.read_node(1).map(|node| node.rows).unwrap_or_default() {
         if let [FoundValue::Text(_), FoundValue::Text(name), _, FoundValue::Int(root), ..] =
@@ -222,7 +222,7 @@ fn write_rows(
     rows: &HashMap<LedgerTable, Vec<FoundRow>>,
     calls: bool,
 ) -> Result<bool> {
-    let transaction = new.transaction().in_words()?;
+    let transaction = new.transaction().or_ledger_error()?;
     for table in LedgerTable::ALL {
         for row in rows.get(&table).into_iter().flatten() {
             insert_row(&transaction, table, row)?;
@@ -231,17 +231,17 @@ fn write_rows(
     if !calls {
         let all_days = "UPDATE kept SET from_day = \
                         max(from_day, (SELECT coalesce(max(day), -1) + 1 FROM pool_day))";
-        transaction.execute(all_days, []).in_words()?;
+        transaction.execute(all_days, []).or_ledger_error()?;
     }
     let nameless = "DELETE FROM pool_day WHERE pool NOT IN (SELECT number FROM pool)";
-    let nameless = transaction.execute(nameless, []).in_words()?;
+    let nameless = transaction.execute(nameless, []).or_ledger_error()?;
     for sql in [
         "DELETE FROM spent WHERE pool NOT IN (SELECT number FROM pool)",
         "DELETE FROM arm_day WHERE arm NOT IN (SELECT number FROM arm)",
     ] {
-        transaction.execute(sql, []).in_words()?;
+        transaction.execute(sql, []).or_ledger_error()?;
     }
-    transaction.commit().in_words()?;
+    transaction.commit().or_ledger_error()?;
     Ok(nameless == 0)
 }
 
@@ -281,8 +281,8 @@ fn insert_row(new: &Connection, table: LedgerTable, row: &FoundRow) -> Result<()
     };
     let places = vec!["?"; values.len()].join(", ");
     let sql = format!("{sql} VALUES ({places}) {}", on_conflict(table));
-    let mut insert = new.prepare_cached(&sql).in_words()?;
-    insert.execute(params_from_iter(values)).in_words().map(|_| ())
+    let mut insert = new.prepare_cached(&sql).or_ledger_error()?;
+    insert.execute(params_from_iter(values)).or_ledger_error().map(|_| ())
 }
 
 fn on_conflict(table: LedgerTable) -> String {
@@ -297,5 +297,5 @@ fn on_conflict(table: LedgerTable) -> String {
 
 fn set_kept(new: &Connection, row: &FoundRow) -> Result<()> {
     let day = row.values.first().unwrap_or(&FoundValue::Null);
-    new.execute("UPDATE kept SET from_day = max(from_day, ?1)", [day]).in_words().map(|_| ())
+    new.execute("UPDATE kept SET from_day = max(from_day, ?1)", [day]).or_ledger_error().map(|_| ())
 }

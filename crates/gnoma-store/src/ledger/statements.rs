@@ -15,7 +15,7 @@ pub(super) fn run_statement(
     sql: &str,
     values: impl rusqlite::Params,
 ) -> Result<usize> {
-    connection.prepare_cached(sql).and_then(|mut run| run.execute(values)).in_words()
+    connection.prepare_cached(sql).and_then(|mut run| run.execute(values)).or_ledger_error()
 }
 
 /// Returns the sums by day and arm from a day on, the earliest first.
@@ -26,7 +26,7 @@ pub(super) fn daily_totals(connection: &Connection, from_day: i32) -> Result<Vec
              FROM arm_day JOIN arm ON arm.number = arm_day.arm \
              WHERE day >= ?1 ORDER BY day, provider, model",
         )
-        .in_words()?;
+        .or_ledger_error()?;
     let rows = days
         .query_map([from_day], |row| {
             let day: i64 = row.get(0)?;
@@ -37,6 +37,6 @@ pub(super) fn daily_totals(connection: &Connection, from_day: i32) -> Result<Vec
                 amount: Amount { cache_write, ..window::read_amount(row, 3)? },
             })
         })
-        .in_words()?;
-    rows.collect::<rusqlite::Result<_>>().in_words()
+        .or_ledger_error()?;
+    rows.collect::<rusqlite::Result<_>>().or_ledger_error()
 }

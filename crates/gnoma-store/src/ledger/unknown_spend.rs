@@ -50,7 +50,7 @@ pub(super) fn known_since(connection: &Connection) -> Result<Option<Option<i64>>
     let text: Option<String> = connection
         .prepare_cached("SELECT text FROM note WHERE name = ?1")
         .and_then(|mut find| find.query_row([NOTE], |row| row.get(0)).optional())
-        .in_words()?;
+        .or_ledger_error()?;
     Ok(text.map(|text| text.parse().ok()))
 }
 

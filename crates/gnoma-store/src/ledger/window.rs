@@ -73,7 +73,7 @@ pub(super) fn resets_at(
     let first: Option<i64> = connection
         .prepare_cached("SELECT min(at_ms) FROM spent WHERE pool = ?1 AND at_ms > ?2")
         .and_then(|mut find| find.query_row([pool, start_of(ms, at_ms)], |row| row.get(0)))
-        .in_words()?;
+        .or_ledger_error()?;
     Ok(Some(first.map_or(at_ms, |first| first.saturating_add(clamp_ms(ms)))))
 }
 
@@ -114,13 +114,13 @@ fn when_gone(
             "SELECT at_ms, requests, input, output, micro_usd, cached FROM spent \
              WHERE pool = ?1 AND at_ms > ?2 ORDER BY at_ms",
         )
-        .in_words()?;
-    let mut rows = calls.query([pool, start]).in_words()?;
+        .or_ledger_error()?;
+    let mut rows = calls.query([pool, start]).or_ledger_error()?;
     let mut gone = 0_u64;
-    while let Some(row) = rows.next().in_words()? {
-        gone = gone.saturating_add(read_amount(row, 1).in_words()?.in_unit(unit));
+    while let Some(row) = rows.next().or_ledger_error()? {
+        gone = gone.saturating_add(read_amount(row, 1).or_ledger_error()?.in_unit(unit));
         if gone >= surplus {
-            return row.get(0).map(Some).in_words();
+            return row.get(0).map(Some).or_ledger_error();
         }
     }
     Ok(None)
@@ -147,7 +147,7 @@ fn rolling_amount(connection: &Connection, pool: i64, start: i64) -> Result<Amou
     let kept: i64 = connection
         .prepare_cached("SELECT from_day FROM kept")
         .and_then(|mut find| find.query_row([], |row| row.get(0)))
-        .in_words()?;
+        .or_ledger_error()?;
     let first = start.saturating_add(1).max(begin_ms(kept));
     let sql = format!("SELECT {SUMS} FROM spent WHERE pool = ?1 AND at_ms >= ?2");
     let mut calls = sum_amounts(connection, &sql, [pool, first])?;
@@ -169,5 +169,5 @@ fn sum_amounts(connection: &Connection, sql: &str, values: impl Params) -> Resul
     connection
         .prepare_cached(sql)
         .and_then(|mut add| add.query_row(values, |row| read_amount(row, 0)))
-        .in_words()
+        .or_ledger_error()
 }

@@ -34,7 +34,7 @@ pub enum NextRun {
 impl ScheduleProgress {
     /// Returns the progress of a schedule that is made or resumed now: no time that has passed is due.
     #[must_use]
-    pub fn starting_at(rule: ScheduleRule, zone: &TimeZone, made_ms: i64, now_ms: i64) -> Self {
+    pub fn with_past_seen(rule: ScheduleRule, zone: &TimeZone, made_ms: i64, now_ms: i64) -> Self {
         let seen = rule.last_occurrence(zone, made_ms, now_ms).map(|it| it.number);
         Self { seen, done: Vec::new() }
     }
@@ -137,7 +137,7 @@ mod tests {
     fn what_had_passed_when_it_was_made_is_not_due() {
         let (rule, zone) = (parse_every("day 9:00").unwrap(), TimeZone::UTC);
         let now_ms = MONDAY_MS + 12 * HOUR_MS;
-        let mut progress = ScheduleProgress::starting_at(rule, &zone, now_ms, now_ms);
+        let mut progress = ScheduleProgress::with_past_seen(rule, &zone, now_ms, now_ms);
         let tomorrow = NextRun::At(MONDAY_MS + DAY_MS + 9 * HOUR_MS);
         assert_eq!(take(&mut progress, now_ms), tomorrow);
         progress.skip_past_runs(rule, &zone, now_ms, now_ms + 5 * DAY_MS);

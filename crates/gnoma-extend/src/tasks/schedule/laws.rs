@@ -120,7 +120,7 @@ fn simulate(
     let moments = moments(rule, zone, first);
     let mut chance = Chance(seed);
     let mut now_ms = BEGIN_MS;
-    let mut saved = ScheduleProgress::starting_at(rule, zone, BEGIN_MS, now_ms);
+    let mut saved = ScheduleProgress::with_past_seen(rule, zone, BEGIN_MS, now_ms);
     let mut ran: BTreeSet<i64> = BTreeSet::new();
     let mut looked_ms = now_ms;
     while now_ms < BEGIN_MS + DAYS * DAY_MS {
@@ -182,7 +182,7 @@ fn each_day_of_a_year_of_changes_has_its_run() {
     // Without sleeps, no day is left out and none has two, also where the clock is set forward or back.
     let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
     let rule = parse_every("day 2:30").unwrap();
-    let mut progress = ScheduleProgress::starting_at(rule, &zone, BEGIN_MS, BEGIN_MS);
+    let mut progress = ScheduleProgress::with_past_seen(rule, &zone, BEGIN_MS, BEGIN_MS);
     let looks = (0..365 * 24 * 2).map(|half| BEGIN_MS + half * HOUR_MS / 2);
     let due = looks.filter(|at| {
         matches!(progress.advance_clock(rule, &zone, BEGIN_MS, *at), NextRun::Due { .. })

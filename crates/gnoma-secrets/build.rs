@@ -24,7 +24,8 @@ fn pack_rules(table: &str) -> io::Result<()> {
         parts += &format!("gnoma_packed::packed!(\"rules.{number}\"),");
     }
     let code = format!(
-        "const RULE_COUNT: usize = {};
+        "/// The number of built-in rules. Their numbers begin with 0.
+        pub(crate) const RULE_COUNT: usize = {};
         const RULES_PER_PART: usize = {RULES_PER_PART};
         const PACKED_PARTS: [&[u8]; {}] = [{parts}];",
         lines.len(),

@@ -75,10 +75,10 @@ pub(super) fn parse_message_content(message: &Value) -> Result<Vec<Content>, Dri
         _ => true,
     };
     let blocks: Vec<_> = blocks.into_iter().filter(is_something).collect();
-    match blocks.is_empty() {
-        true => Err(DriverError::InvalidMessage("the message is empty")),
-        false => Ok(blocks),
+    if blocks.is_empty() {
+        return Err(DriverError::InvalidMessage("the message is empty"));
     }
+    Ok(blocks)
 }
 
 fn parse_block(block: &Value) -> Result<Content, DriverError> {

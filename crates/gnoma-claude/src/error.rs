@@ -10,12 +10,9 @@ use tokio::task::JoinError;
 /// An error in what a program asks of gnoma, or in what gnoma asks of the program.
 #[derive(thiserror::Error)]
 pub(crate) enum DriverError {
-    /// A flag of `claude` without its value.
+    /// A flag without its value.
     #[error("`{flag}` needs a value")]
     MissingValue { flag: String },
-    /// A flag of `codex` without its value.
-    #[error("{flag} needs a value")]
-    MissingCodexValue { flag: String },
     /// A value for a flag that takes none.
     #[error("`{flag}` takes no value such as `{value}`")]
     UnexpectedValue { flag: String, value: String },

@@ -57,7 +57,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("XDG_RUNTIME_DIR", "folder of the server's socket", COMMAND),
     variable(
         "TMPDIR",
-        "folder of the socket and of temporary files, if there is none for the session",
+        "folder of temporary files, and of the socket without `XDG_RUNTIME_DIR`",
         COMMAND,
     ),
     variable("PATH", "folders of programs", HOST),

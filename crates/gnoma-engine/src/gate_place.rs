@@ -89,6 +89,6 @@ impl GatePlace {
 
 impl fmt::Debug for GatePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("roots", &self.roots).finish_non_exhaustive()
+        f.debug_struct("GatePlace").field("roots", &self.roots).finish_non_exhaustive()
     }
 }

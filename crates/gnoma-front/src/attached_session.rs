@@ -117,7 +117,8 @@ impl AttachedSession {
         }
     }
 
-    /// Sends a request to the session and ignores its reply.
+    /// Sends a request to the session. Its reply is ignored, but if the session refuses a message, its
+    /// events end.
     pub fn send_request(&mut self, request: Request) {
         let says = matches!(request, Request::Send { .. });
         match self.client.send_request(Some(&self.session), request) {

@@ -33,10 +33,7 @@ impl ProcessEnvironment {
 
     /// True if standard error may show colour: it must be a terminal, and `NO_COLOR` must not be set.
     pub fn uses_colour(&self) -> bool {
-        self.stderr_is_terminal
-            && self.var("NO_COLOR").is_none()
-            && self.var("TERM") != Some("dumb")
-            && self.var("ACCESSIBLE").is_none()
+        self.can_redraw_line() && self.var("NO_COLOR").is_none()
     }
 
     /// True if a line on standard error may be redrawn.

@@ -197,12 +197,12 @@ impl Front {
                     session.send_request(Request::Cancel);
                     continue;
                 }
-                Wakeup::Handled(Ok(())) | Wakeup::Heard(Some(AttachedMessage::Reply(..))) => {
+                Wakeup::Other(Ok(())) | Wakeup::Message(Some(AttachedMessage::Reply(..))) => {
                     continue;
                 }
-                Wakeup::Handled(Err(gone)) => return self.exit_after_write_error(gone, stopped),
-                Wakeup::Heard(Some(AttachedMessage::Event(event))) => *event,
-                Wakeup::Heard(None) => {
+                Wakeup::Other(Err(gone)) => return self.exit_after_write_error(gone, stopped),
+                Wakeup::Message(Some(AttachedMessage::Event(event))) => *event,
+                Wakeup::Message(None) => {
                     return Err(session.take_refusal().unwrap_or_else(session_crashed_error));
                 }
             };
@@ -227,7 +227,7 @@ impl Front {
         session: &mut AttachedSession,
         listens: bool,
     ) -> Wakeup {
-        Wakeup::Handled(tokio::select! {
+        Wakeup::Other(tokio::select! {
             biased;
             signal = sources.signals.next() => return Wakeup::Signal(signal),
             answer = ask::wait_for_answer(&mut sources.asker) => {
@@ -240,7 +240,7 @@ impl Front {
                 self.view.child_event(&envelope.session, &envelope.event, &mut self.out)
             }
             heard = next_message(session, sources.wants_replies), if listens && !self.out.is_full() => {
-                return Wakeup::Heard(heard);
+                return Wakeup::Message(heard);
             }
             _ = sources.ticks.tick(), if self.animated => {
                 self.view.tick();

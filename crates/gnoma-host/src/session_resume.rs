@@ -124,13 +124,13 @@ fn report_interruptions(notices: &Notices, taken: &HoldReport) {
     if !taken.interrupted.is_empty() {
         let (calls, were) = counted_calls(taken.interrupted.len());
         notices.info(format_args!(
-            "gnoma exited while {calls} of this session {were} running; the model learns of the interruption"
+            "gnoma exited while {calls} of this session {were} running; the model is told so"
         ));
     }
     if !taken.unapproved.is_empty() {
         let (calls, _) = counted_calls(taken.unapproved.len());
         notices.info(format_args!(
-            "gnoma exited while {calls} of this session waited for approval; nothing of that ran, and the model learns that"
+            "gnoma exited while {calls} of this session waited for approval; none of it ran, and the model is told so"
         ));
     }
     if !taken.cut_off.is_empty() {

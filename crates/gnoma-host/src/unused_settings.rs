@@ -187,12 +187,8 @@ fn unused_provider_settings(settings: &RoutingSettings, actions: &[SecretAction]
 
 /// The providers that roles name.
 fn in_roles(roles: &Roles) -> impl Iterator<Item = (String, &str)> {
-    let Roles { small, planner, editor, reviewer } = roles;
-    let all = [("small", small), ("planner", planner), ("editor", editor), ("reviewer", reviewer)];
-    all.into_iter().filter_map(|(role, arm)| {
-        let provider = arm.as_ref()?.provider.as_str();
-        (provider != agents::PROVIDER).then(|| (format!("router.roles.{role}"), provider))
-    })
+    let arms = roles.named_arms().filter(|(_, arm)| arm.provider != agents::PROVIDER);
+    arms.map(|(key, arm)| (key.to_owned(), arm.provider.as_str()))
 }
 
 /// The providers that rules about secrets and about models name, unless one of `names` fits.

@@ -45,7 +45,7 @@ pub(crate) fn report_usage_error(error: &clap::Error, line: &[OsString]) -> Exit
         if let Some(hint) = args::prompt_hint(line) {
             print_line(hint);
         }
-        return ExitCode::from(2);
+        return ExitCode::from(Exit::Misused.code());
     }
     let written = error.print();
     if !error.use_stderr() {
@@ -55,5 +55,5 @@ pub(crate) fn report_usage_error(error: &clap::Error, line: &[OsString]) -> Exit
     if let Some(hint) = args::prompt_hint(line) {
         print_line(hint);
     }
-    ExitCode::from(2)
+    ExitCode::from(Exit::Misused.code())
 }

@@ -8,6 +8,7 @@ use gnoma_core::{
     message::CallId,
     plan::{PlanStep, StepStatus},
     session::{NoticeLevel, Outcome},
+    tool::split_mcp_name,
 };
 use gnoma_front::{
     Ending, View,
@@ -16,10 +17,6 @@ use gnoma_front::{
 };
 use gnoma_guard::firewall::Firewall;
 use serde_json::Value;
-
-/// Begins the names of tools of MCP servers, and stands between server and tool.
-const MCP: &str = "mcp__";
-const BETWEEN: &str = "__";
 
 /// A turn as events of that program.
 pub(super) struct Codex {
@@ -221,8 +218,7 @@ fn call_item(
             json!({ "type": FILES, "changes": [{ "path": path, "kind": kind }], "status": status })
         }
         name => {
-            let of_server = name.strip_prefix(MCP).and_then(|rest| rest.split_once(BETWEEN));
-            let (server, tool) = of_server.unwrap_or(("gnoma", name));
+            let (server, tool) = split_mcp_name(name).unwrap_or(("gnoma", name));
             let mut item = json!({
                 "type": "mcp_tool_call", "server": server, "tool": tool, "arguments": arguments, "status": status,
             });

@@ -99,7 +99,7 @@ impl Flags {
             if takes_value(&VALUED) || takes_value(&VALUES_WITHOUT_EFFECT) {
                 let value = joined.or_else(|| words.next());
                 let value =
-                    value.ok_or_else(|| DriverError::MissingCodexValue { flag: name.clone() })?;
+                    value.ok_or_else(|| DriverError::MissingValue { flag: name.clone() })?;
                 flags.valued(&name, value)?;
             } else if word == "--" {
                 flags.words.extend(words);

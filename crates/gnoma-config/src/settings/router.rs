@@ -130,6 +130,20 @@ pub struct Roles {
     pub reviewer: Option<ModelRef>,
 }
 
+impl Roles {
+    /// Returns the arms that the settings name, each after the key that names it.
+    pub fn named_arms(&self) -> impl Iterator<Item = (&'static str, &ModelRef)> {
+        let Self { small, planner, editor, reviewer } = self;
+        let all = [
+            ("router.roles.small", small),
+            ("router.roles.planner", planner),
+            ("router.roles.editor", editor),
+            ("router.roles.reviewer", reviewer),
+        ];
+        all.into_iter().filter_map(|(key, arm)| Some((key, arm.as_ref()?)))
+    }
+}
+
 impl Router {
     pub(super) fn from_layers(layers: &MergedLayers) -> Self {
         let router = Section::from_key(layers, "router");

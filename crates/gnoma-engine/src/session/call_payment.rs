@@ -265,7 +265,7 @@ impl Session {
     }
 }
 
-/// Joins names with commas, each once, in their order.
+/// Joins names with commas, each once and sorted.
 fn join_names<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let names = gnoma_core::sort::to_set(names);
     names.into_iter().collect::<Vec<_>>().join(", ")

@@ -23,6 +23,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use gnoma_core::{
     CallId, Command, Content, ErrorKind, Event, Message, Role, StreamEvent, Tool, ToolOutcome,
+    Usage,
     session::{Outcome, PermissionAnswer as Reply, PermissionMode, SessionState},
     tool::Access,
 };
@@ -416,6 +417,15 @@ async fn a_front_end_that_does_not_read_slows_the_model_down() {
     assert!(waiting < 400, "{waiting} events were piled up");
 }
 
+/// What the turn in these events has used.
+fn usage_of_turn(events: &[Event]) -> Usage {
+    let used = |event: &Event| match event {
+        Event::TurnEnded { usage, .. } => Some(*usage),
+        _ => None,
+    };
+    events.iter().find_map(used).unwrap()
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_stopped_counts_what_its_call_took() {
     let says = StreamEvent::TextDelta { slot: 0, text: "half of an answer".into() };
@@ -424,11 +434,7 @@ async fn a_turn_that_is_stopped_counts_what_its_call_took() {
     run.until(|event| matches!(event, Event::Text { .. })).await;
     assert!(run.handle.send_command(Command::Cancel));
     let events = run.until_idle().await;
-    let used = |event: &Event| match event {
-        Event::TurnEnded { usage, .. } => Some(*usage),
-        _ => None,
-    };
-    let used = events.iter().find_map(used).unwrap();
+    let used = usage_of_turn(&events);
     assert!(used.input > 0 && used.output > 0, "{used:?}");
     // One word and no tools: nothing is added for what was not sent.
     assert!(used.input < 100, "{used:?}");
@@ -441,11 +447,7 @@ async fn a_turn_counts_the_tokens_that_no_provider_reports() {
     for _ in 0..2 {
         run.say("go");
         let events = run.until_idle().await;
-        let used = |event: &Event| match event {
-            Event::TurnEnded { usage, .. } => Some(*usage),
-            _ => None,
-        };
-        let used = events.iter().find_map(used).unwrap();
+        let used = usage_of_turn(&events);
         assert!(used.input > 0 && used.output > 0, "{used:?}");
         // Not those of the turn before as well.
         assert!(used.output < 10, "{used:?}");

@@ -30,18 +30,7 @@ fn session(answers: Vec<Answer>) -> Handle {
 
 fn step(text: &str) -> Command {
     let (text, announcement) = (text.to_owned(), format!("step {text}"));
-    let (command, model, name, failed_models) = (None, None, String::new(), Vec::new());
-    let timeout_s = 0;
-    Command::RunStep(StepTurn {
-        text,
-        command,
-        model,
-        timeout_s,
-        announcement,
-        failed_models,
-        name,
-        ..StepTurn::default()
-    })
+    Command::RunStep(StepTurn { text, announcement, ..StepTurn::default() })
 }
 
 fn say(text: &str) -> Command {

@@ -171,3 +171,10 @@ pub fn parse_invocation(text: &str) -> Option<(&str, &str)> {
     let is_command = !name.is_empty() && name.split(':').all(is_name);
     is_command.then(|| (name, arguments.trim()))
 }
+
+/// Returns whether a name behind a slash can mean something although no command has it: a prompt of an MCP server, which
+/// is known once the server runs, or a folder of the system, which begins a sentence.
+#[must_use]
+pub fn may_be_prompt_or_folder(name: &str) -> bool {
+    name.contains(':') || name.starts_with("mcp__") || Path::new("/").join(name).exists()
+}

@@ -85,11 +85,11 @@ impl Front {
                     }
                     session.send_request(Request::Cancel);
                 }
-                Wakeup::Handled(Err(gone)) => return Ok(Err(gone)),
-                Wakeup::Heard(None) => {
+                Wakeup::Other(Err(gone)) => return Ok(Err(gone)),
+                Wakeup::Message(None) => {
                     return Err(session.take_refusal().unwrap_or_else(session_crashed_error));
                 }
-                Wakeup::Heard(Some(AttachedMessage::Event(event))) => {
+                Wakeup::Message(Some(AttachedMessage::Event(event))) => {
                     match self.show_events(*event, session, &mut sources.asker) {
                         Ok(Step::Going) => (),
                         Ok(Step::Broken) => return Err(session_crashed_error()),
@@ -97,7 +97,7 @@ impl Front {
                         Err(gone) => return Ok(Err(gone)),
                     }
                 }
-                Wakeup::Heard(Some(AttachedMessage::Reply(id, result))) if id == asked => {
+                Wakeup::Message(Some(AttachedMessage::Reply(id, result))) if id == asked => {
                     if let Err(gone) = self.show_rest(session, &mut sources.asker, &mut end) {
                         return Ok(Err(gone));
                     }
@@ -107,7 +107,7 @@ impl Front {
                     }
                     return Ok(self.out.wait_until_written().await.map(|()| end));
                 }
-                Wakeup::Handled(Ok(())) | Wakeup::Heard(Some(AttachedMessage::Reply(..))) => (),
+                Wakeup::Other(Ok(())) | Wakeup::Message(Some(AttachedMessage::Reply(..))) => (),
             }
         }
     }

@@ -19,7 +19,7 @@ pub(super) struct WakeupSources {
     pub(super) signals: Signals,
     pub(super) ticks: Interval,
     pub(super) asker: Option<Asker>,
-    /// Replies of the session are heard, too.
+    /// True if replies of the session wake the front end as well.
     pub(super) wants_replies: bool,
 }
 
@@ -37,10 +37,10 @@ impl WakeupSources {
 pub(super) enum Wakeup {
     /// A signal asks the program to stop.
     Signal(i32),
-    /// Something came of the session; `None` if no more will.
-    Heard(Option<AttachedMessage>),
-    /// Something else happened, and was done.
-    Handled(Result<(), OutputClosed>),
+    /// The session sent a message; `None` if it sends no more.
+    Message(Option<AttachedMessage>),
+    /// Something else happened, and the front end has dealt with it.
+    Other(Result<(), OutputClosed>),
 }
 
 /// Waits for the next event of a session, or reply where they are wanted. Safe to drop.

@@ -4,7 +4,7 @@
 //! the next (`cargo test --config …`), and a person can widen a rule that they can read. Nothing is
 //! offered for programs whose arguments are code, that run others, delete or fetch.
 
-use gnoma_core::tool::{Access, ToolSpec};
+use gnoma_core::tool::{Access, ToolSpec, split_mcp_name};
 use gnoma_shell::{Effect, Invocation, Risk};
 
 use super::{
@@ -175,7 +175,7 @@ const PYTHON_MODULES: &[&str] =
 /// Rules for later calls of a tool that names nothing it touches: of one that may do anything, only
 /// an MCP server's.
 pub(super) fn for_tool(tool: &ToolSpec) -> Option<Vec<Rule>> {
-    let subject = match tool.name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+    let subject = match split_mcp_name(&tool.name) {
         Some((server, name)) => {
             Subject::Mcp { server: server.to_owned(), tool: Some(name.to_owned()) }
         }

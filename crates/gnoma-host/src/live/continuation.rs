@@ -2,26 +2,25 @@
 //! what waits.
 
 use gnoma_core::{
-    CallId, ErrorKind, Event, RawJson, ToolCall, ToolResult,
-    session::{Inquiry, Outcome, PermissionAnswer, SessionState},
+    CallId, ErrorKind, Event,
+    session::{Outcome, PermissionAnswer, SessionState},
 };
 use tokio::sync::oneshot;
+
+use super::own_question::OwnQuestion;
 
 /// The question, and its choices.
 const QUESTION: &str = "Every model is at its limit. Continue this turn when one can be called again? It also continues after \
                         you close the window if `gnoma serve` runs.";
 const CONTINUE: &str = "continue then";
 const LEAVE: &str = "leave it";
-/// The name of the call under which the question is shown.
-const CALL: &str = "ask";
 
 /// The continuation of a session's last turn, as its loop knows it.
 #[derive(Default)]
 pub(super) struct TurnContinuation {
     /// The last turn ended at a limit, and the person is asked once the session rests.
     is_due: bool,
-    /// The question that is open.
-    question: Option<ToolCall>,
+    question: OwnQuestion,
     /// The number of questions so far.
     questions: u32,
     /// Cancels the continuation that waits when it is dropped.
@@ -31,7 +30,7 @@ pub(super) struct TurnContinuation {
 impl TurnContinuation {
     /// Returns whether a call is the open question.
     pub(super) fn is_question(&self, call: &CallId) -> bool {
-        self.question.as_ref().is_some_and(|question| question.id == *call)
+        self.question.has_id(call)
     }
 
     /// Takes in what happens in a session; `is_attended`: a person can be asked. Returns what is shown behind it.
@@ -43,28 +42,14 @@ impl TurnContinuation {
             }
             Event::State(SessionState::Idle) if std::mem::take(&mut self.is_due) => {
                 self.questions += 1;
-                let id = CallId::new(format!("gnoma-continue-{}", self.questions));
-                let call = ToolCall::new(id, CALL, RawJson::empty_object());
-                self.question = Some(call.clone());
+                let id = format!("gnoma-continue-{}", self.questions);
                 let choices = [CONTINUE, LEAVE].map(str::to_owned).into();
-                Some(Event::PermissionAsked {
-                    call,
-                    reason: QUESTION.to_owned(),
-                    preview: None,
-                    always: None,
-                    inquiry: Some(Inquiry { choices }),
-                    during: None,
-                    parts: Vec::new(),
-                    notable: Vec::new(),
-                    dangers: Vec::new(),
-                })
+                Some(self.question.open(id, QUESTION.to_owned(), choices))
             }
             Event::State(SessionState::Active) => {
                 // The person goes on by themselves.
                 self.waiting = None;
-                let call = self.question.take()?.id;
-                let reason = "another turn has begun".to_owned();
-                Some(Event::PermissionDecided { call, allowed: false, reason })
+                self.question.close(None, "another turn has begun").pop()
             }
             _ => None,
         }
@@ -72,21 +57,12 @@ impl TurnContinuation {
 
     /// Takes the answer to the open question. Returns whether the turn is to continue, and the events that close it.
     pub(super) fn answer_question(&mut self, answer: &PermissionAnswer) -> (bool, Vec<Event>) {
-        let Some(call) = self.question.take() else { return (false, Vec::new()) };
-        let continues = matches!(answer, PermissionAnswer::Text { text } if text == CONTINUE);
-        let reason = if continues { "answered by the user" } else { "not continued by the user" };
-        let (id, reason) = (call.id.clone(), reason.to_owned());
-        let mut events = vec![Event::PermissionDecided { call: id, allowed: continues, reason }];
-        if continues {
-            let result = ToolResult::from_text(&call, CONTINUE, false);
-            events.push(Event::ToolEnded {
-                call,
-                result,
-                diff: None,
-                command: None,
-                duration_ms: 0,
-            });
-        }
+        let continues = self.question.is_open()
+            && matches!(answer, PermissionAnswer::Text { text } if text == CONTINUE);
+        let events = match continues {
+            true => self.question.close(Some(CONTINUE), "answered by the user"),
+            false => self.question.close(None, "not continued by the user"),
+        };
         (continues, events)
     }
 }

@@ -94,43 +94,22 @@ fn noted_event(event: &Event) -> Option<Event> {
 }
 
 /// Reports whether an event is of use later and no message says it.
-fn needs_note(event: &Event) -> bool {
-    match event {
+const fn needs_note(event: &Event) -> bool {
+    matches!(
+        event,
         Event::ToolEnded { .. }
-        | Event::TurnEnded { .. }
-        | Event::RoundStarted { .. }
-        | Event::Routed(_)
-        | Event::ArmChanged { .. }
-        | Event::Conferred { .. }
-        | Event::Checking { .. }
-        | Event::Checked { .. }
-        | Event::Cost { .. }
-        | Event::Compacted { .. }
-        | Event::Uncompacted { .. }
-        | Event::PermissionDecided { allowed: false, .. }
-        | Event::Retrying { .. }
-        | Event::Notice { .. } => true,
-        Event::Started { .. }
-        | Event::Info(_)
-        | Event::Models { .. }
-        | Event::State(_)
-        | Event::ModeChanged { .. }
-        | Event::ThinkingChanged { .. }
-        | Event::PlanChanged { .. }
-        | Event::Queued { .. }
-        | Event::Context(_)
-        | Event::Text { .. }
-        | Event::Thinking { .. }
-        | Event::ToolCallDrafted { .. }
-        | Event::ToolCallDelta { .. }
-        | Event::Appended(_)
-        | Event::PermissionAsked { .. }
-        | Event::PermissionDecided { allowed: true, .. }
-        | Event::ToolStarted { .. }
-        | Event::ToolProgress { .. }
-        | Event::Usage { .. }
-        | Event::Waiting { .. }
-        | Event::Continuing { .. }
-        | Event::Unknown => false,
-    }
+            | Event::TurnEnded { .. }
+            | Event::RoundStarted { .. }
+            | Event::Routed(_)
+            | Event::ArmChanged { .. }
+            | Event::Conferred { .. }
+            | Event::Checking { .. }
+            | Event::Checked { .. }
+            | Event::Cost { .. }
+            | Event::Compacted { .. }
+            | Event::Uncompacted { .. }
+            | Event::PermissionDecided { allowed: false, .. }
+            | Event::Retrying { .. }
+            | Event::Notice { .. }
+    )
 }

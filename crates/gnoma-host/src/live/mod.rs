@@ -25,6 +25,7 @@ mod history_notes;
 mod host;
 mod log;
 mod notice_queue;
+mod own_question;
 mod ports;
 mod replier;
 mod replies;

@@ -4,15 +4,16 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use gnoma_core::{
-    CallId, Event, RawJson, ToolCall, ToolResult,
+    CallId, Event,
     protocol::{Reply, RequestError, RequestErrorKind, TaskReport, TaskStepState},
-    session::{Inquiry, PermissionAnswer, PermissionMode, StepTurn},
+    session::{PermissionAnswer, PermissionMode, StepTurn},
 };
 use gnoma_extend::tasks::StepResult;
 use tokio::sync::mpsc::{self, error::SendError};
 
 use super::{
-    replier::Replier, side_fold::SideFold, step_children::StepChildren, step_fold::StepFold,
+    own_question::OwnQuestion, replier::Replier, side_fold::SideFold, step_children::StepChildren,
+    step_fold::StepFold,
 };
 
 /// Orders that may wait for the loop.
@@ -21,8 +22,6 @@ const MAX_ORDERS: usize = 8;
 const MAX_SIGNALS: usize = 32;
 /// Answers to a question that stop the run, as choices.
 const STOPPING: [&str; 2] = ["no", "stop"];
-/// Name of the call under which a question of a task is shown.
-const QUESTION: &str = "ask";
 
 /// The number of questions of tasks in this process: two runs of a session do not have the same.
 static QUESTIONS: AtomicU32 = AtomicU32::new(1);
@@ -81,8 +80,7 @@ pub(super) struct TaskLink {
     /// Of the turn in which steps run side by side.
     side_fold: Option<SideFold>,
     reservation: Option<Reservation>,
-    /// The question that is open.
-    question: Option<ToolCall>,
+    question: OwnQuestion,
     /// The mode that the session is restricted to, and the one that it had.
     pub(super) restriction: Option<(PermissionMode, PermissionMode)>,
     /// The person has stopped the run.
@@ -105,7 +103,7 @@ pub(super) fn task_channel() -> (TaskLink, TaskPort) {
         fold: None,
         side_fold: None,
         reservation: None,
-        question: None,
+        question: OwnQuestion::default(),
         restriction: None,
         is_stopped: false,
     };
@@ -239,50 +237,33 @@ impl TaskLink {
             return None;
         }
         let number = QUESTIONS.fetch_add(1, Ordering::Relaxed);
-        let id = CallId::new(format!("gnoma-task-question-{number}"));
-        let call = ToolCall::new(id, QUESTION, RawJson::empty_object());
-        self.question = Some(call.clone());
-        Some(Event::PermissionAsked {
-            call,
-            reason: question,
-            preview: None,
-            always: None,
-            inquiry: Some(Inquiry { choices }),
-            during: None,
-            parts: Vec::new(),
-            notable: Vec::new(),
-            dangers: Vec::new(),
-        })
+        Some(self.question.open(format!("gnoma-task-question-{number}"), question, choices))
     }
 
     /// Returns whether a call is the open question.
     pub(super) fn is_open_question(&self, call: &CallId) -> bool {
-        self.question.as_ref().is_some_and(|question| question.id == *call)
+        self.question.has_id(call)
     }
 
     /// Takes the answer to the open question: the events that close it.
     pub(super) fn answer_question(&mut self, answer: PermissionAnswer) -> Vec<Event> {
-        let Some(call) = self.question.take() else { return Vec::new() };
-        let (ended, allowed) = match answer.to_inquiry() {
+        if !self.question.is_open() {
+            return Vec::new();
+        }
+        let ended = match answer.to_inquiry() {
             PermissionAnswer::Text { text } if STOPPING.contains(&&*text.to_lowercase()) => {
-                (step_result(TaskStepState::Stopped, &format!("you answered `{text}`")), false)
+                step_result(TaskStepState::Stopped, &format!("you answered `{text}`"))
             }
             PermissionAnswer::Text { text } => {
-                (StepResult { answer: Some(text), ..step_result(TaskStepState::Done, "") }, true)
+                StepResult { answer: Some(text), ..step_result(TaskStepState::Done, "") }
             }
-            _ => (step_result(TaskStepState::Stopped, "the question was not answered"), false),
+            _ => step_result(TaskStepState::Stopped, "the question was not answered"),
         };
         let answered = ended.answer.clone();
         self.send_signal(TaskSignal::Ended(ended));
-        let reason = if allowed { "answered by the user" } else { "not answered by the user" };
-        let reason = reason.to_owned();
-        let mut events = vec![Event::PermissionDecided { call: call.id.clone(), allowed, reason }];
-        // Without its result, front ends would show the question as interrupted.
-        events.extend(answered.map(|text| {
-            let result = ToolResult::from_text(&call, text, false);
-            Event::ToolEnded { call, result, diff: None, command: None, duration_ms: 0 }
-        }));
-        events
+        let is_answered = answered.is_some();
+        let reason = if is_answered { "answered by the user" } else { "not answered by the user" };
+        self.question.close(answered.as_deref(), reason)
     }
 
     /// The person stops what runs: no further step begins. Gives the events that close an open question.
@@ -313,7 +294,7 @@ impl TaskLink {
 #[cfg(test)]
 mod tests {
     use gnoma_core::{
-        Usage,
+        RawJson, ToolCall, ToolResult, Usage,
         session::{NoticeLevel, Outcome, SessionState, SideStep, SideWork},
     };
 

@@ -202,22 +202,15 @@ fn to_rates(stated: &RateLimits) -> Rates {
 /// Describes the models of roles that are no arm, for people who misspelt one. Those of no provider are told with the
 /// other settings that name one.
 pub(super) fn unknown_names(
-    options: &RoutingOptions,
+    roles: &settings::Roles,
     arms: &[ModelRef],
     providers: &[String],
 ) -> Vec<String> {
-    let Roles { small, planner, editor, reviewer } = &options.roles;
-    let roles =
-        [("small", small), ("planner", planner), ("editor", editor), ("reviewer", reviewer)];
-    roles
-        .into_iter()
-        .filter_map(|(role, name)| {
-            let is_of_none =
-                |name: &&ModelRef| name.provider != PROVIDER && !providers.contains(&name.provider);
-            let name = name.as_ref().filter(|name| !arms.contains(name) && !is_of_none(name))?;
-            Some(format!("`router.roles.{role}` names {name}, which is not available"))
-        })
-        .collect()
+    let is_unknown = |arm: &ModelRef| {
+        !arms.contains(arm) && (arm.provider == PROVIDER || providers.contains(&arm.provider))
+    };
+    let unknown = roles.named_arms().filter(|(_, arm)| is_unknown(arm));
+    unknown.map(|(key, arm)| format!("`{key}` names {arm}, which is not available")).collect()
 }
 
 #[cfg(test)]

@@ -83,9 +83,6 @@ impl ScoreStore {
 
     /// Returns the arms whose work got worse, once for each time.
     pub fn take_worse_arms(&self) -> io::Result<Vec<ArmId>> {
-        if !self.path().exists() || self.read()?.worse.is_empty() {
-            return Ok(Vec::new());
-        }
         let (worse, told) = self.file.update_locked(|kept| std::mem::take(&mut kept.worse))?;
         self.report_set_aside(told);
         Ok(worse)

@@ -351,7 +351,7 @@ fn convert_reported(
     let RouterInput { options, mut warnings } = limits::convert_settings(settings, home.as_deref());
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
     let providers = provider_names::provider_names(&settings.provider);
-    warnings.extend(limits::unknown_names(&options, &names, &providers));
+    warnings.extend(limits::unknown_names(&settings.router.roles, &names, &providers));
     warnings.extend(made.iter().filter_map(|made| half_price(&made.arm, settings)));
     warnings.extend(unused_settings::at_start(project, settings));
     if limits::ask_the_time(&options.rules) && jiff::tz::TimeZone::try_system().is_err() {

@@ -186,11 +186,9 @@ fn canonical_name(catalogue: &Overlay, provider: &str, model: &str) -> String {
 
 /// Arms that are spoken of one by one: under `[[arms]]`, in roles, and the one that sorts requests.
 fn named_alone(settings: &RoutingSettings, left: &mut Vec<UnusableModel>) -> Vec<ModelRef> {
-    let roles = &settings.router.roles;
-    let roles = [&roles.small, &roles.planner, &roles.editor, &roles.reviewer];
+    let roles = settings.router.roles.named_arms().map(|(_, arm)| arm.clone());
     let about = settings.arms.keys().filter_map(|name| arm_named(name));
-    let named =
-        about.chain(roles.into_iter().flatten().cloned()).chain(slm::classifier_arm(settings));
+    let named = about.chain(roles).chain(slm::classifier_arm(settings));
     let mut arms = Vec::new();
     for arm in named {
         if arm.provider == agents::PROVIDER {

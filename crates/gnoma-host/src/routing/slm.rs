@@ -23,15 +23,13 @@ pub fn classifier_arm(settings: &RoutingSettings) -> Option<ModelRef> {
 /// Reports whether the settings name the arm for nothing but sorting requests.
 pub(super) fn only_sorts(settings: &RoutingSettings, arm: &ModelRef) -> bool {
     let provider = &settings.provider;
-    let roles = &settings.router.roles;
-    let roles = [&roles.small, &roles.planner, &roles.editor, &roles.reviewer];
     let is_default = provider.default.as_deref() == Some(&arm.provider)
         && provider.model.as_ref().is_none_or(|model| *model == arm.model);
     let listed = provider.models.get(&arm.provider);
     !is_default
         && !settings.arms.contains_key(&arm.to_string())
         && !listed.is_some_and(|models| models.contains(&arm.model))
-        && !roles.into_iter().flatten().any(|named| named == arm)
+        && !settings.router.roles.named_arms().any(|(_, named)| named == arm)
 }
 
 /// The server's name and address, if it has one of its own.

@@ -9,7 +9,7 @@ use gnoma_config::FileTrust;
 use gnoma_core::{info::Choice, quantity::describe_count};
 use gnoma_extend::{
     ExtendPlaces, ExtensionSource,
-    commands::parse_invocation,
+    commands::{may_be_prompt_or_folder, parse_invocation},
     tasks::{
         ArgumentKind, PlanError, PlannedAction, PlannedStep, StepAction, StepKind, TaskArgument,
         TaskDefinition, TaskFile, TaskPlan, TaskProblem, TaskProblemKind, check_task, find_tasks,
@@ -179,10 +179,8 @@ impl Tasks {
     /// Returns whether a prompt names no command, or one that there is.
     fn is_understood(&self, prompt: &str) -> bool {
         let Some((name, _)) = parse_invocation(prompt) else { return true };
-        // Prompts of MCP servers are known once these run, and a folder of the system begins a sentence.
-        let may_be =
-            name.contains(':') || name.starts_with("mcp__") || Path::new("/").join(name).exists();
-        may_be || gnoma_extend::slash_names(&self.places).iter().any(|known| known.name == name)
+        may_be_prompt_or_folder(name)
+            || gnoma_extend::slash_names(&self.places).iter().any(|known| known.name == name)
     }
 
     fn plan_error(&self, error: &PlanError) -> HostError {

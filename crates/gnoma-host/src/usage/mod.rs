@@ -159,8 +159,9 @@ pub async fn count_forgettable(project: &Project, before: Option<UsageStart>) ->
     ledger.count_calls(end_ms(project, before)).await.map_err(to_host_error)
 }
 
-/// Removes the details of calls before a time, or of all, also in incognito: project, branch, session, elf, turn, task, failure and time.
-/// The sums of each day and model stay. Returns how many calls that were.
+/// Removes the details of calls before a time, or of all, also in incognito: project, branch, session, elf, turn, task,
+/// account, agent, skills, MCP servers, failure and time. The sums of each day and model stay. Returns how many calls
+/// that were.
 ///
 /// # Errors
 /// The ledger cannot be changed.

@@ -10,8 +10,11 @@ use gnoma_guard::permission::Verdict;
 
 use crate::{Project, Result, session};
 
-/// Most different calls that are told apart.
+/// Most different calls that are told apart. Beyond it approvals are left out.
 const MAX_CALLS: usize = 1_000;
+/// Beyond this number of different calls denials are left out as well, and no rule is named: it might be one that was
+/// denied.
+const MAX_CALLS_WITH_DENIALS: usize = 2_000;
 /// Fewest approvals that a rule is named for.
 const LEAST_APPROVED: u64 = 3;
 
@@ -33,16 +36,21 @@ struct Answers {
 
 /// Answered questions by the tool and the arguments of the call.
 #[derive(Default)]
-pub(super) struct AnsweredQuestions(BTreeMap<(String, String), Answers>);
+pub(super) struct AnsweredQuestions {
+    by_call: BTreeMap<(String, String), Answers>,
+    lacks_denials: bool,
+}
 
 impl AnsweredQuestions {
     pub(super) fn add(&mut self, call: &ToolCall, is_allowed: bool) {
         let key = (call.name.clone(), call.arguments.get().to_owned());
-        if self.0.len() >= MAX_CALLS && !self.0.contains_key(&key) {
+        let limit = if is_allowed { MAX_CALLS } else { MAX_CALLS_WITH_DENIALS };
+        if self.by_call.len() >= limit && !self.by_call.contains_key(&key) {
+            self.lacks_denials |= !is_allowed;
             return;
         }
         let new = || Answers { call: call.clone(), approved: 0, denied: 0 };
-        let answers = self.0.entry(key).or_insert_with(new);
+        let answers = self.by_call.entry(key).or_insert_with(new);
         if is_allowed {
             answers.approved += 1;
         } else {
@@ -56,8 +64,11 @@ impl AnsweredQuestions {
         self,
         rule_of: impl Fn(&ToolCall) -> Option<String>,
     ) -> Vec<RuleOffer> {
+        if self.lacks_denials {
+            return Vec::new();
+        }
         let mut by_rule: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        for Answers { call, approved, denied } in self.0.into_values() {
+        for Answers { call, approved, denied } in self.by_call.into_values() {
             if let Some(rule) = rule_of(&call) {
                 let sums = by_rule.entry(rule).or_default();
                 *sums = (sums.0 + approved, sums.1 + denied);
@@ -146,6 +157,21 @@ mod tests {
         };
         let offers = questions.find_offers(rule_of);
         assert_eq!(offers, [RuleOffer { rule: "test".to_owned(), approved: 4 }]);
+    }
+
+    #[test]
+    fn denials_count_among_more_calls_than_are_told_apart() {
+        let rule_of = |call: &ToolCall| Some(call.arguments.get().get(..6)?.to_owned());
+        for (denials, offers) in [(0, 1), (1, 0), (MAX_CALLS_WITH_DENIALS, 0)] {
+            let mut questions = AnsweredQuestions::default();
+            for number in 0..MAX_CALLS + 9 {
+                questions.add(&call("bash", &format!("{{\"a\":\"{number}\"}}")), true);
+            }
+            for number in 0..denials {
+                questions.add(&call("bash", &format!("{{\"a\":\"no {number}\"}}")), false);
+            }
+            assert_eq!(questions.find_offers(rule_of).len(), offers, "{denials} denials");
+        }
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl SavedRange {
     }
 }
 
-/// What caches, routing, elfs and checks saved or cost, of calls of models whose price is known today.
+/// What caches, routing and elfs saved, of calls of models whose price is known today, and what checks cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Savings {
     /// Micro-dollars that the caches of providers saved; less than 0 if writing into them cost more.

@@ -71,10 +71,11 @@ pub struct ToolUsage {
     pub offers: Vec<RuleOffer>,
 }
 
-/// Reads how tools were used in the project's saved sessions.
+/// Reads how tools were used in the project's saved sessions. If the rules about permissions cannot be used, a notice
+/// says so and no rule is offered.
 ///
 /// # Errors
-/// The sessions cannot be read, or the rules about permissions cannot be used.
+/// The sessions cannot be read.
 pub async fn read_tool_usage(project: &Project, since: UsageStart) -> Result<ToolUsage> {
     let begin_ms =
         since.begin_ms(project.now_ms(), &crate::clock::local_time_zone()).unwrap_or(i64::MIN);
@@ -98,7 +99,13 @@ pub async fn read_tool_usage(project: &Project, since: UsageStart) -> Result<Too
     }
     let mut tools: Vec<ToolUse> = fold.tools.into_values().collect();
     gnoma_core::sort::by_key(&mut tools, |tool| std::cmp::Reverse(tool.calls));
-    let offers = fold.answered.find_offers(narrow_rule_finder(project)?);
+    let offers = match narrow_rule_finder(project) {
+        Ok(rule_of) => fold.answered.find_offers(rule_of),
+        Err(error) => {
+            project.notices.warning(error);
+            Vec::new()
+        }
+    };
     Ok(ToolUsage { tools, offers })
 }
 

@@ -39,11 +39,6 @@ pub(super) const AT_KEYWORD: &str = "keyword";
 pub(super) const AT_WORD: &str = "word";
 pub(super) const AT_NAME: &str = "name";
 
-/// Returns the number of built-in rules. Their numbers begin with 0.
-pub(crate) const fn rule_count() -> usize {
-    RULE_COUNT
-}
-
 /// Returns the line of a rule in the table, or an empty one for a number that no rule has.
 pub(crate) fn rule_line(number: usize) -> &'static str {
     let part = number / RULES_PER_PART;

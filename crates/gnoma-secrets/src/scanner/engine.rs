@@ -93,7 +93,7 @@ impl Engine {
     /// Collects the rules and the table of their keywords.
     pub(crate) fn build(selection: &Selection) -> Self {
         let mut rules = Rules {
-            builtin: (0..builtin::rule_count()).map(|_| OnceLock::new()).collect(),
+            builtin: (0..builtin::RULE_COUNT).map(|_| OnceLock::new()).collect(),
             extra: selection.extra.clone(),
         };
         rules.extra.retain(|rule| !selection.is_off(&rule.rule().id, &rule.rule().family));

@@ -89,12 +89,12 @@ pub(super) fn open_ledger(
     patience: Duration,
 ) -> Result<(Connection, Option<QuarantinedLedger>, User)> {
     let shown = path.display().to_string();
-    let or_ledger_error = |error| reword_error(error, &shown);
+    let reword = |error| reword_error(error, &shown);
     let folder = path.parent().unwrap_or(Path::new("."));
-    files::make_folder(folder).map_err(or_ledger_error)?;
-    let alone = files::acquire_lock(&files::sibling_path(path, files::LOCK), patience)
-        .map_err(or_ledger_error)?;
-    let user = User::join(path).map_err(or_ledger_error)?;
+    files::make_folder(folder).map_err(reword)?;
+    let alone =
+        files::acquire_lock(&files::sibling_path(path, files::LOCK), patience).map_err(reword)?;
+    let user = User::join(path).map_err(reword)?;
     let newer = match open_if_sound(path, patience) {
         Ok(connection) => {
             files::mark_used(&alone);

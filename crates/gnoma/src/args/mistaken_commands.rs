@@ -9,7 +9,10 @@ use std::path::Path;
 
 use clap::{Command, CommandFactory as _};
 use gnoma_config::nearest_name;
-use gnoma_extend::{commands::parse_invocation as named_command, tasks::is_reserved_name};
+use gnoma_extend::{
+    commands::{may_be_prompt_or_folder, parse_invocation as named_command},
+    tasks::is_reserved_name,
+};
 use gnoma_llm::KNOWN;
 
 use super::{
@@ -177,16 +180,15 @@ pub(crate) fn slash_advice(args: &TurnArgs, line: &[String], own: &[String]) -> 
     // `-p` makes a prompt of words, and this one would run a task if there were such a one.
     let is_prompt =
         is_marked_as_prompt(args, line) && (name != TASK || line.iter().any(|word| word == "--"));
-    // Prompts of MCP servers are known once these run, and a folder of the system begins a sentence.
-    let may_be =
-        name.contains(':') || name.starts_with("mcp__") || Path::new("/").join(name).exists();
     if is_known || is_prompt {
         return None;
     }
     if let Some(why) = conversation_command_advice(name, arguments) {
         return Some(format!("{why}\n{}", prompt_advice(&args.words)));
     }
-    if may_be || gnoma_tui::slash_command_arguments(&name.to_lowercase()).is_some() {
+    if may_be_prompt_or_folder(name)
+        || gnoma_tui::slash_command_arguments(&name.to_lowercase()).is_some()
+    {
         return None;
     }
     // A prompt that is quoted as a whole may begin with anything but a slip in the name of one's own command, and a

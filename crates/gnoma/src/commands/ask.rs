@@ -11,10 +11,11 @@ use gnoma_core::{
 };
 use gnoma_extend::commands::{parse_invocation, split_words};
 use gnoma_host::{
-    HostError, Notices, ProcessResources, Project, clock, extensions, live::Host,
-    session_opening::Projects, sessions, tasks::Tasks,
+    HostError, ProcessResources, Project, clock, extensions, live::Host, session_opening::Projects,
+    sessions, tasks::Tasks,
 };
 
+use super::common::open_project_without_keys;
 use crate::{
     answer_schema,
     args::{
@@ -114,7 +115,7 @@ fn task_of_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Option<Vec<St
 
 /// Reports whether a project has a task of that name, also one that cannot be used.
 fn has_task(name: &str, args: &TurnArgs, around: &ProcessEnvironment) -> bool {
-    super::common::open_project_without_keys(LaunchRequest::from_args(args, around).spec)
+    open_project_without_keys(LaunchRequest::from_args(args, around).spec)
         .is_ok_and(|project| Tasks::find(&project).has_name(name))
 }
 
@@ -127,8 +128,7 @@ async fn is_resumed_by_title(
     words: &mut Vec<String>,
 ) -> Result<bool> {
     let Some(Some(title)) = &args.resume else { return Ok(false) };
-    let project =
-        Project::open(spec.clone(), Notices::without_sink(), ProcessResources::default())?;
+    let project = open_project_without_keys(spec.clone())?;
     let all = sessions::list_sessions(&project).await?;
     let is_meant =
         |known: &&SessionFacts| known.child.is_none() && known.title.trim() == title.trim();
@@ -197,8 +197,7 @@ fn refuse_slash_command(
     if !args.words.first().is_some_and(|word| word.starts_with('/')) {
         return Ok(());
     }
-    let project =
-        Project::open(spec.clone(), Notices::without_sink(), ProcessResources::default())?;
+    let project = open_project_without_keys(spec.clone())?;
     let prompt = args.words.join(" ");
     let refusal = extensions::trust_refusal(&project, &prompt);
     if let Some(why) = refusal.or_else(|| extensions::left_out(&project, &prompt)) {

@@ -6,7 +6,7 @@ use std::{fmt::Write as _, path::Path};
 use anyhow::Result;
 use gnoma_config::{
     LoadedConfig,
-    settings::{Otel, Roles, Sandbox, arm_named},
+    settings::{Otel, Sandbox, arm_named},
 };
 use gnoma_core::{
     protocol::{Environment, SessionSpec},
@@ -197,14 +197,7 @@ fn unlisted_arms(project: &Project, provider: &str, state: &Answer) -> Vec<(&'st
     let Answer::Models { models, .. } = state else { return Vec::new() };
     let settings = &project.routing;
     let named = settings.provider.models.get(provider);
-    let Roles { small, planner, editor, reviewer } = &settings.router.roles;
-    let roles = [
-        ("router.roles.small", small),
-        ("router.roles.planner", planner),
-        ("router.roles.editor", editor),
-        ("router.roles.reviewer", reviewer),
-    ];
-    let roles = roles.into_iter().filter_map(|(role, arm)| Some((role, arm.clone()?)));
+    let roles = settings.router.roles.named_arms().map(|(key, arm)| (key, arm.clone()));
     let arms = settings.arms.iter().filter(|(_, arm)| arm.enabled);
     let arms = arms.filter_map(|(id, _)| Some(("[[arms]]", arm_named(id)?)));
     let arms = arms.chain(roles).filter(|(_, arm)| {

@@ -7,19 +7,9 @@ use gnoma_testkit::Answer;
 use super::team::*;
 
 fn step(text: &str, failed_models: Vec<ModelRef>) -> Command {
-    let (text, announcement) = (text.to_owned(), String::new());
-    let (command, model, name) = (None, Some("cheap".to_owned()), "t/One".to_owned());
-    let timeout_s = 0;
-    Command::RunStep(StepTurn {
-        text,
-        command,
-        model,
-        timeout_s,
-        announcement,
-        failed_models,
-        name,
-        ..StepTurn::default()
-    })
+    let (model, name) = (Some("cheap".to_owned()), "t/One".to_owned());
+    let text = text.to_owned();
+    Command::RunStep(StepTurn { text, model, failed_models, name, ..StepTurn::default() })
 }
 
 fn check(command: &str) -> Command {

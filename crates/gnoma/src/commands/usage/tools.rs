@@ -15,8 +15,9 @@ use crate::{
 };
 
 /// The text above rules that would answer questions.
-const OFFERS: &str = "\nQuestions that you approved each time, and the rules that would answer them. To use one, put it \
-                      under `[[permission.rules]]` with `action = \"allow\"`:\n\n";
+const OFFERS: &str = "\nQuestions that you approved each time, and the rules that would answer them. To use one, write \
+                      `rule = \"…\"` and `action = \"allow\"` under a header `[[permission.rules]]`, one header for \
+                      each rule:\n\n";
 
 pub(super) async fn run(project: &Project, since: UsageStart, is_json: bool) -> Result<Exit> {
     let ToolUsage { tools, offers } = read_tool_usage(project, since).await?;

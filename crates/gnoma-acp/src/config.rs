@@ -1,4 +1,4 @@
-//! What can be chosen in a session: its mode, its model and how much models think, in the forms that clients know.
+//! Options of an ACP session: permission mode, model and thinking level, as clients list and set them.
 
 use gnoma_core::{
     ModelRef, ThinkingMode,

@@ -1,4 +1,4 @@
-//! What a session wants done.
+//! Effects of an ACP session: messages to send and requests to make.
 
 use gnoma_core::{CallId, protocol::Request};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Errors as the client of the agent gets them: codes of JSON-RPC and of the protocol.
+//! Errors that the ACP client receives: codes of JSON-RPC and of the protocol.
 
 use gnoma_core::{
     ProviderError,

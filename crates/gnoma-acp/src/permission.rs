@@ -1,4 +1,4 @@
-//! Questions to the person: what the client is asked, and what its answer says to the session.
+//! Permission requests over ACP: the question to the client, and its answer for the session.
 
 use gnoma_core::{
     CallId,

@@ -1,4 +1,4 @@
-//! What a client says, as a message of a person.
+//! Turns a client's prompt (text, images, resources) into a user message.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How the client says hello, and how it gets sessions: new ones and stored ones.
+//! The ACP handshake (`initialize`), and how clients create and load sessions.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the agent holds between messages, and how effects and answers leave it.
+//! The state that the ACP agent keeps between messages.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},

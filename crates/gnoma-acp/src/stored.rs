@@ -1,4 +1,4 @@
-//! Sessions as things that there are: listing them, closing and deleting them.
+//! Lists, closes and deletes stored sessions over ACP.
 
 use std::path::Path;
 

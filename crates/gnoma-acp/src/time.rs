@@ -1,4 +1,4 @@
-//! Times as the protocol writes them.
+//! Timestamps in the form of ACP.
 
 const MS_OF_DAY: i64 = 24 * 60 * 60 * 1_000;
 

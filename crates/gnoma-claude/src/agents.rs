@@ -1,4 +1,4 @@
-//! Sub-agents that the program defines: the tool that starts them, and what is told of them.
+//! Sub-agents that the driving program defines: the tool that starts them, and their status messages.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

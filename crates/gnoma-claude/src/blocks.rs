@@ -1,4 +1,4 @@
-//! Content as the blocks of that wire. Pure.
+//! Message content as the content blocks of the Claude wire. Pure.
 
 use gnoma_core::{
     Content, Usage,

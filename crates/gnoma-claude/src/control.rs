@@ -1,4 +1,4 @@
-//! The control channel: questions to the program that drives the session, and its answers.
+//! The control channel: permission and hook requests to the driving program, and its answers.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! What goes wrong between a program and gnoma, in the words that the program and people read.
+//! Errors between the driving program and gnoma, in sentences for both.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Ids as this wire has them.
+//! Session and message ids as the Claude wire writes them.
 
 use gnoma_host::clock;
 

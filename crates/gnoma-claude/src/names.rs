@@ -1,4 +1,4 @@
-//! Names of modes and models as they are written there, and as gnoma has them. Pure.
+//! Translates names of permission modes and models between the Claude wire and gnoma. Pure.
 
 use gnoma_core::session::PermissionMode;
 

@@ -1,4 +1,4 @@
-//! Whether a call may run, asked of the program that drives the session.
+//! Asks the driving program whether a tool call may run (`can_use_tool`).
 //!
 //! The program stands where a person does: what it says is an answer to the question that would be put to
 //! one, and nothing that would be refused unasked is put to it.

@@ -1,4 +1,4 @@
-//! What the program has its say about: its hooks, and calls that need approval.
+//! Hooks and permission callbacks of the driving program.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a program says about tools: rules, and lists of names. Pure.
+//! Permission rules and tool lists that the driving program gives by flags. Pure.
 
 use gnoma_extend::claude::{RuleFault, our_name, our_rules};
 use gnoma_guard::permission::{Origin, Rule, RuleAction};

@@ -1,4 +1,4 @@
-//! What is told of a session before anything happens in it. Pure.
+//! The `system`/`init` message that describes a session before its first turn. Pure.
 
 use gnoma_core::{
     info::{Choice, CommandInfo},

@@ -1,4 +1,4 @@
-//! What a program wants changed along with a decision about a call: rules, and the mode. Pure.
+//! Permission updates that come with a decision about a call: new rules, another permission mode. Pure.
 
 use gnoma_guard::permission::{Origin, Rule, RuleAction};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Settings that are well formed, each by itself, and make no sense together.
+//! Checks settings that are valid alone and contradict each other.
 
 use crate::{
     finding::{Finding, Report, Severity},

@@ -1,4 +1,4 @@
-//! What a key that a person names means, before anything is known about its value.
+//! Describes a setting by its key, for `config explain` and messages.
 
 use gnoma_core::suggest::nearest_name;
 use toml_edit::Key;

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, in words and with its place.
+//! A fault in a configuration file, with its line and column and a sentence.
 
 use std::{collections::BTreeMap, fmt, io, path::Path, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What a project file may not do before its folder is trusted, and the little it never may.
+//! Settings that an untrusted project may not change, and the few that no project may change.
 //!
 //! A cloned repository must not make a key travel to another host, run a program, read a variable
 //! into what is sent, weaken a protection or permit more than its user does. Whatever else it sets

@@ -1,5 +1,4 @@
-//! What is often written by mistake: another language than TOML, text without quotes, and keys that other
-//! assistants have.
+//! Common mistakes in configuration files: JSON or YAML instead of TOML, missing quotes, keys of other assistants.
 
 /// Keys of other assistants' files, and what gnoma has in their place.
 const KEYS: &[(&[&str], &str)] = &[

@@ -1,4 +1,4 @@
-//! Where configuration lies, and reading it.
+//! Paths of configuration files, and how they are read.
 
 use std::{
     fs::Metadata,

@@ -1,4 +1,5 @@
-//! Which profile is used. Profiles are off until the user's folder `profiles` holds one.
+//! Profiles: named sets of settings, chosen by `--profile`. Profiles are off until the user's folder `profiles` holds
+//! one.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! What a layer says before it is checked: the same small tree for files, variables and flags.
+//! One layer of settings before validation: the same tree for files, variables and flags.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Which project folders the user stands behind.
+//! The trust store: project folders that the person trusts.
 //!
 //! Trust holds for a folder *and* the content of what would act on its behalf (see [`crate::pin`]):
 //! when a byte of that changes, by an edit or by `git pull`, it has to be given again.

@@ -1,4 +1,4 @@
-//! Values of settings, and the short forms in which people write times and sizes.
+//! Values of settings, and the short forms of times and sizes (`5m`, `2MB`).
 
 use std::{borrow::Cow, fmt, time::Duration};
 

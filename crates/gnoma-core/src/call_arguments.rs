@@ -1,4 +1,4 @@
-//! The arguments of a call, as the pieces of an answer spell them out.
+//! Assembles the arguments of a tool call from the deltas of a stream.
 //!
 //! Servers begin the arguments with an empty stand-in, repeat them whole at the end, and cut characters in
 //! two. What is plain is read; two different objects are not.

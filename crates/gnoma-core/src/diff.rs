@@ -1,5 +1,4 @@
-//! How two sequences differ, for whoever shows changes: marks in a line, hunks of a file, names that are
-//! nearly alike.
+//! Diffs of two sequences: hunks of a file, marks in a line, renamed names.
 //!
 //! Everything is numbered before it is compared, so that one algorithm is compiled for one type.
 //! Colours and limits on what is shown are the front ends'.

@@ -1,4 +1,4 @@
-//! How people read times: `5s`, `2m 5s`, `5m ago`. Only what is shown; settings parse their own.
+//! Formats durations for people: `5s`, `2m 5s`, `5m ago`. Only what is shown; settings parse their own.
 
 use std::time::Duration;
 

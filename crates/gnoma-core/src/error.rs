@@ -1,4 +1,4 @@
-//! What can go wrong between gnoma and a provider.
+//! Errors of providers: rate limit (HTTP 429), wrong key, overload, full context window, network and others.
 //!
 //! [`ErrorKind`] is for branching, [`ProviderError::message`] for people. The vendor's own status
 //! and code stay beside them. Nobody but the adapters makes these errors.

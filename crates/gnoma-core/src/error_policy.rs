@@ -1,4 +1,4 @@
-//! What each kind of failure means for everybody who acts on it: one row a kind.
+//! The policy of each kind of provider error: retry, wait, fail over, exit code, remedy. One row a kind.
 //!
 //! | reader | column |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Paths in which `~` stands for a person's home.
+//! Expands `~` to a person's home folder in paths.
 
 use std::path::{Path, PathBuf};
 

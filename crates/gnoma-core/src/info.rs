@@ -1,4 +1,4 @@
-//! Facts about a session that front ends show before anything is said.
+//! Facts about a session that front ends show before the first turn.
 
 use serde::{Deserialize, Serialize};
 

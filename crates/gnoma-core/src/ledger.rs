@@ -1,4 +1,4 @@
-//! The port to what was spent: limits that several sessions and processes share, reserved before a
+//! The port to the ledger of spending: caps and rate limits that all sessions and processes share, reserved before a
 //! call and settled after it.
 //!
 //! Amounts are counted on *pools*: names such as `anthropic`, `day` or `session:20261122-…`. Whoever

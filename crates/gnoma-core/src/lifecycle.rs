@@ -1,4 +1,4 @@
-//! Points in a session's life at which something that people added has its say: hooks, commands, skills.
+//! Points in a session's life at which hooks, commands and skills run.
 //!
 //! The engine says where a session stands and takes an answer; who answers, and how, it does not know.
 //! An answer can hold something back, make it stricter or add words. Nothing in it permits anything: a

@@ -1,4 +1,4 @@
-//! Lines out of bytes that come in pieces. Whoever sends them may send anything.
+//! Splits a byte stream into lines of limited length. Whoever sends them may send anything.
 
 use std::mem;
 

@@ -1,4 +1,4 @@
-//! What becomes of a text that two sides changed: a three-way merge by lines. Pure.
+//! A three-way merge of texts by lines, with conflicts. Pure.
 //!
 //! Lines that both sides left alone hold the stretches between them apart. A stretch that one side changed
 //! becomes what that side made of it; one that both changed, each in its own way, is a clash, also where

@@ -1,4 +1,4 @@
-//! Names of files as they are typed, and as they are on the disk.
+//! Matches file names despite differences in Unicode form (NFC, NFD), odd blanks and quotes.
 //!
 //! macOS writes a narrow blank before `PM` and takes letters apart, office programs write typographic quotes, and
 //! messengers put invisible marks in front of names. On a screen they look like what a keyboard types. A name that

@@ -1,4 +1,4 @@
-//! How large a picture is and of which type, from the first bytes of its file. Nothing of it is decoded.
+//! Reads an image's size and type (PNG, JPEG, GIF, WebP) from its first bytes. Nothing of it is decoded.
 //!
 //! Formats: PNG (header chunk), GIF (logical screen), JPEG (first frame header), WebP (its three
 //! bitstreams). Whatever is none of them, or cut off, has no known size.

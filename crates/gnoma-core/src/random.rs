@@ -1,4 +1,4 @@
-//! Bits that nobody can guess.
+//! Random bits from the operating system, for tokens and ids.
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! Values that must not show up anywhere.
+//! `Secret<T>`: a value such as an API key that never shows in Debug, logs or errors.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What front ends and a session say to each other. The same types go over a socket as JSON.
+//! Commands and events between front ends and a session. The same types go over a socket as JSON.
 
 use std::{fmt, str::FromStr, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Why a model stopped.
+//! Stop reasons (finish reasons) of a model's answer.
 
 use serde::{Deserialize, Serialize};
 

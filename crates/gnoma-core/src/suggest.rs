@@ -1,4 +1,4 @@
-//! The known name that a misspelt one probably means.
+//! "Did you mean": the known name closest to a misspelt one.
 
 use crate::message::ModelRef;
 

@@ -1,4 +1,4 @@
-//! Making texts shorter without making secrets unrecognisable.
+//! Truncates texts so that a secret in them stays recognisable.
 //!
 //! What looks for secrets knows them by their whole: of a token that was cut in two both parts pass.
 //! Whatever is cut before it was looked through is therefore cut between words.

@@ -1,4 +1,4 @@
-//! How much a model thinks before it answers.
+//! Thinking levels (reasoning effort) of models.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! Saves files before anything may change them.
+//! Takes a checkpoint of files before a tool call changes them.
 //!
 //! Decides which calls need this, and waits for the port beside the session, in the call's own task: calls that
 //! only read never wait. What a checkpoint contains and how it is restored is up to the port.

@@ -1,5 +1,5 @@
-//! Telling the past of a conversation in fewer words: what of it stays as it is, and whether the words
-//! are any good. What an arm is asked is [`crate::past`]'s. Pure.
+//! Plans a compaction: which messages stay as they are, which are summarized, and whether the summary
+//! is good enough. Pure.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The guard of one session.
+//! The gate of a session: every tool call is judged here before it runs, also a restored one.
 //!
 //! A call passes here twice: when it is judged, and when it runs exactly as judged. In between come the questions
 //! to people and the rules that their answers create. `gnoma-guard` makes the decisions.

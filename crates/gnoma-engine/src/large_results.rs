@@ -1,4 +1,4 @@
-//! Puts tool results away that are too large to be sent with every request.
+//! Stores large tool results away and leaves a short text with a reference in the conversation.
 //!
 //! What stays in the history is the beginning, the end, and how to read the rest. Failures,
 //! refusals and what was read from the result store stay whole: the model must see all of them. The same

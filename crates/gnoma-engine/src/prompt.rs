@@ -1,4 +1,4 @@
-//! The words gnoma itself says to a model.
+//! The system prompt and the other texts that gnoma itself sends to a model.
 //!
 //! Short on purpose: they are paid for in every request. Nothing in them changes during a session, so
 //! that providers can cache them.

@@ -1,4 +1,4 @@
-//! Makes tool arguments out of almost-JSON.
+//! Repairs malformed JSON in the arguments of tool calls.
 //!
 //! Models write arguments inside Markdown fences, with Python literals, with a comma too many.
 //! What such text says is plain, so [`repair_arguments`] says it in JSON. Only the spelling is mended.

@@ -1,4 +1,4 @@
-//! Makes a conversation out of what a store gives back.
+//! Rebuilds the conversation of a stored session when it is resumed.
 //!
 //! Pure, and content with anything: a session that was cut off anywhere, a page that begins in the
 //! middle, entries that a damaged file has lost. What comes out can be sent.

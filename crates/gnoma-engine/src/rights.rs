@@ -1,4 +1,4 @@
-//! What a session may do, as its own gate and the sessions that it starts see it.
+//! The rights of a session: its permission mode and rules, as its gate and its children see them.
 
 use std::{
     fmt,

@@ -1,4 +1,4 @@
-//! Estimates how many tokens a text has, without any model's vocabulary.
+//! Estimates the token count of a text without a model's vocabulary.
 //!
 //! Vocabularies have much in common: a short word with the space before it is one token, numbers go by threes, and
 //! indentation is one token however deep. The estimate is within an eighth of the o200k vocabulary's count for

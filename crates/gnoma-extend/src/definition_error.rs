@@ -1,4 +1,4 @@
-//! Why a Markdown file does not define a skill, a command, a sub-agent or an output style.
+//! Errors in Markdown files that define skills, commands, sub-agents or output styles.
 
 use crate::{claude::ForbiddenToolsError, front_matter::NotAListError, places::TextFileError};
 

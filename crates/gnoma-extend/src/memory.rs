@@ -1,4 +1,4 @@
-//! What a person has stated for later sessions of a project: a Markdown file of few lines, each with its source.
+//! The project's memory (`/memory`): a Markdown file with what the person stated, each line with its source.
 //!
 //! Only requests of the person's own change it; what tools print or models say never gets here.
 

@@ -1,4 +1,4 @@
-//! Where gnoma looks for extensions, and how far it trusts a project's.
+//! Folders that gnoma searches for extensions, and whether a project's are trusted.
 
 use std::{
     io,

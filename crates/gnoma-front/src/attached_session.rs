@@ -1,4 +1,4 @@
-//! The session as the pipe gets it from its host: every event once and in order. What was missed is
+//! The event stream of a session for front ends without a screen: every event once and in order. What was missed is
 //! read before what follows it is shown.
 
 use std::collections::{HashSet, VecDeque};

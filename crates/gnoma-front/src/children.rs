@@ -1,4 +1,4 @@
-//! The sessions that calls of the main one have started.
+//! Child sessions (elfs) of the main session, as a front end without a screen shows them.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! How a turn ended, in the words that programs read.
+//! How a turn ended, for programs: `subtype`, `stop_reason` and exit code.
 
 use gnoma_core::{StopReason, session::Outcome};
 

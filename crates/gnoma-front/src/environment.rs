@@ -1,4 +1,4 @@
-//! What the program finds around itself: environment, folders, terminals. The binary reads it once.
+//! The process environment: variables, folders, terminals. The binary reads it once.
 
 use std::path::PathBuf;
 

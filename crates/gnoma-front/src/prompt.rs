@@ -1,4 +1,4 @@
-//! What the user says, from words on the command line and from standard input.
+//! The prompt of a run without a screen: arguments and standard input.
 
 use std::{
     io::{self, IsTerminal as _, Read as _},

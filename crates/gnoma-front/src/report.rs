@@ -1,4 +1,4 @@
-//! How the program ends: exit codes, and errors for people.
+//! Exit codes, and error messages of the program.
 
 use std::{
     collections::VecDeque,

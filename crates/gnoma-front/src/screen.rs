@@ -1,4 +1,4 @@
-//! What may be written to a terminal.
+//! Removes from texts what must not reach a terminal (escape sequences).
 //!
 //! Models, servers and projects choose much of what is shown. Their text must not move the cursor,
 //! retitle the window, or make a line read differently from what it says.

@@ -1,4 +1,4 @@
-//! Signals that ask the program to stop.
+//! Signals that stop the program: Ctrl+C (SIGINT), SIGTERM, SIGHUP.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What shows a turn without a screen.
+//! The view of a turn without a screen: text, JSON or stream-json.
 
 use gnoma_core::{Event, store::SessionId};
 

@@ -1,4 +1,4 @@
-//! Short words about calls, for lines beside an answer.
+//! Short descriptions of tool calls, for lines beside an answer.
 
 use gnoma_core::{ToolCall, shell_line::skip_assignments, tool::tool_label};
 use serde_json::Value;

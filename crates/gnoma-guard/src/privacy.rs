@@ -1,4 +1,4 @@
-//! What of a session may be saved, and which models may see it.
+//! Incognito and local-only: what of a session may be saved, and which models may see it.
 //!
 //! One value decides for everything that persists, so that a new store has one place to ask.
 

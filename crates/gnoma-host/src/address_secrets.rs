@@ -1,6 +1,6 @@
-//! Credentials that addresses hold: in variables such as `DATABASE_URL` and `HTTPS_PROXY`, in the remotes of a
-//! repository, and in the settings of package managers. They are known values from the start, and variables that hold
-//! one are kept from what did not ask for them.
+//! Credentials in addresses (connection strings): in variables such as `DATABASE_URL` and `HTTPS_PROXY`, in the
+//! remotes of a repository, and in the settings of package managers. They are known values from the start, and
+//! variables that hold one are kept from what did not ask for them.
 
 use std::{
     collections::BTreeMap,

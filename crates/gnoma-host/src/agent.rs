@@ -1,4 +1,4 @@
-//! Definitions of agents in force: the tools and the model of a session that works as one.
+//! Agent definitions: the tools and the model of a session that runs as an agent.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Watches the spending caps of days and months while a session spends, and says so once when one nears.
+//! Warns once when the spending cap of a day or month nears.
 
 use std::{sync::Arc, time::Duration};
 

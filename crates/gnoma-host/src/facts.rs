@@ -1,4 +1,4 @@
-//! The facts about a session that are known before its engine opens.
+//! Facts about a session that are known before its engine opens.
 
 use gnoma_config::settings::Provider;
 use gnoma_core::{

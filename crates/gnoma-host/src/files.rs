@@ -1,4 +1,4 @@
-//! Reading small files of a person's, and writing new ones that a person asks for.
+//! Reads small files of a person, and writes new ones on request.
 
 use std::{
     fs::{self, File, OpenOptions},

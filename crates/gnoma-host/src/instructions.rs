@@ -1,6 +1,5 @@
-//! The instructions that people write for assistants: `AGENTS.md`, `CLAUDE.md` and what it imports, `.claude/rules`, of
-//! the person and of the project, from its root down to the working folder. The nearest comes last and
-//! so weighs most.
+//! Instruction files for assistants: `AGENTS.md`, `CLAUDE.md` and what it imports, `.claude/rules`, of the person and
+//! of the project, from its root down to the working folder. The nearest comes last and so weighs most.
 
 mod instruction_reader;
 

@@ -1,4 +1,4 @@
-//! The plugins that a project wants, and those that were found.
+//! Plugins that a project wants, and plugins that were found.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,4 +1,4 @@
-//! Bringing back what was taken back last, files and conversation.
+//! Redo: restores the files and the conversation that the last rewind removed.
 
 use gnoma_core::store::{EntryId, SessionId, SessionStore as _};
 

@@ -1,4 +1,4 @@
-//! Bringing files back, and writing down in the session that it was done.
+//! Restores files from a checkpoint, and records it in the session.
 
 use std::path::PathBuf;
 

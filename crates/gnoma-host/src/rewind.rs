@@ -1,4 +1,4 @@
-//! Taking turns back: files and conversation as they were before the last turns.
+//! Rewind (undo): restores files and conversation to the state before the last turns.
 //!
 //! Files come first: a program killed in between leaves files taken back and a conversation that can
 //! be taken back by the same command again.

@@ -1,4 +1,4 @@
-//! Places of a session that can be gone back to.
+//! Points of a session to which `/rewind` can return.
 
 use gnoma_core::store::SessionId;
 use gnoma_store::checkpoint::{self, Workspace};

@@ -1,4 +1,4 @@
-//! Taking back what one elf changed in its copy of the project and was merged, and nothing else.
+//! Rewinds the merged changes of one elf, and nothing else.
 
 use gnoma_core::store::SessionStore as _;
 use gnoma_store::checkpoint::{Error, MergeRevert, SnapshotId, Workspace};

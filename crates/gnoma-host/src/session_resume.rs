@@ -1,4 +1,4 @@
-//! Continuing a stored session: which one, and holding it.
+//! Resumes a stored session: finds it and locks it.
 
 use std::sync::Arc;
 

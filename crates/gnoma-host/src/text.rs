@@ -1,4 +1,4 @@
-//! Text for people: what may be shown, and how much of it fits.
+//! Sanitizes and truncates text for people.
 
 use std::borrow::Cow;
 

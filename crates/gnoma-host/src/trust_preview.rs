@@ -1,4 +1,4 @@
-//! The preview of trust: what a project would run, start and decide once it is trusted.
+//! The preview of `gnoma trust`: commands, hooks, servers and settings that a trusted project would use.
 
 use std::path::{Path, PathBuf};
 

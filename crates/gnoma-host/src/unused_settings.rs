@@ -1,4 +1,4 @@
-//! Settings that name something which does not exist, so that they have no effect.
+//! Warns about settings that name something which does not exist, so that they have no effect.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Characters that a server cuts in two.
+//! Joins UTF-8 characters and surrogate pairs that a server cuts in two.
 //!
 //! Servers cut a model's words at any token, and a token may be half a character: one half of a UTF-16 pair
 //! as a JSON escape, or some bytes of UTF-8. The other half comes with the next piece of the same block.

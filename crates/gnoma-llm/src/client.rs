@@ -1,4 +1,4 @@
-//! The thin driver: sends what a dialect has encoded, feeds it what arrives.
+//! The HTTP client of all dialects: sends the encoded request, decodes the stream.
 //!
 //! The consumer pulls: nothing is read ahead of it, and at most one network read's worth of events
 //! waits here. Dropping the stream closes the connection.

@@ -1,4 +1,5 @@
-//! What a dialect must be able to do. Pure: [`crate::client`] does the talking.
+//! The trait of a dialect (a vendor's API): encodes requests and decodes answers. Pure: [`crate::client`] does the
+//! talking.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The reason that a server gives for the end of an answer. Pure.
+//! Maps the finish reasons of all vendors to stop reasons. Pure.
 //!
 //! Each wire has a list of reasons, and servers add to it: gateways pass on the words of others, and vendors name
 //! their own failures. So a word is read by its parts: `network_error`, `aborted` and `REQUEST_CANCELLED` all say that

@@ -1,4 +1,4 @@
-//! From a vendor's words for a failure to gnoma's.
+//! Translates the error responses of vendors into provider errors.
 //!
 //! Vendors agree on nothing: the message may stand under `error`, be `error`, stand beside it, or be
 //! called `detail`. One reader ([`facts`]) knows all shapes, so every dialect classifies alike

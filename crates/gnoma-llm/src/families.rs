@@ -1,4 +1,4 @@
-//! How hard models that speak OpenAI's protocols can be told to think, by their names.
+//! Reasoning efforts that OpenAI-compatible models accept, by their names.
 //!
 //! Servers agree on the parameter and differ in the words, and a wrong word, or a temperature that a
 //! reasoning model does not take, costs the whole request. Sources: OpenAI's guides "Reasoning models"

@@ -1,4 +1,4 @@
-//! Finds out how an answer is framed, and cuts it into records.
+//! Detects the framing of an answer (SSE, JSON lines, JSON) and splits it into records.
 //!
 //! The first byte tells, not the content type: servers send event streams as `text/plain` and JSON as
 //! `application/octet-stream`.

@@ -1,4 +1,4 @@
-//! Values as servers really send them, read without copying.
+//! Lenient deserialization of values as servers really send them, without copying.
 //!
 //! Compatible servers put `null`, numbers or nothing where the reference says string, and a record must
 //! not be lost for that. What is no text or no count at all reads as empty.

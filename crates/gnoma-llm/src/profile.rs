@@ -1,5 +1,5 @@
-//! What distinguishes one endpoint from another: address, key, protocol, and the small differences
-//! between servers that claim the same protocol.
+//! A provider's endpoint: address, key, protocol, and the small differences between servers that claim the same
+//! protocol.
 
 use gnoma_core::Secret;
 

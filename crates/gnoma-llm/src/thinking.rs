@@ -1,4 +1,4 @@
-//! Who cannot be told not to think.
+//! Models whose thinking cannot be turned off.
 
 use gnoma_core::Effort;
 

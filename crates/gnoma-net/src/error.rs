@@ -1,4 +1,4 @@
-//! Why an exchange failed, and how that is found out.
+//! Network errors: DNS, connection refused, TLS certificates, time-outs, and how each is recognized.
 
 use std::{error::Error as _, fmt};
 

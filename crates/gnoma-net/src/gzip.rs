@@ -1,5 +1,5 @@
-//! Answers that come compressed though nobody asked for it, as some proxies send them. Only gzip: what else
-//! there is, nobody sends unasked.
+//! Decompresses answers that come gzipped unasked, as some proxies send them. Only gzip: what else there is, nobody
+//! sends unasked.
 
 use bytes::{Buf as _, Bytes};
 use crc32fast::Hasher;

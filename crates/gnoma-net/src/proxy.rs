@@ -1,4 +1,4 @@
-//! The variables of the environment that name proxies: which of them cannot be used.
+//! Proxy variables (`HTTPS_PROXY`, `NO_PROXY`): which of them are unusable.
 //!
 //! The HTTP library reads them itself and ignores what it cannot read, so that requests go out without a proxy.
 

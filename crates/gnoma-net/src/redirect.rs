@@ -1,4 +1,4 @@
-//! Where an answer redirects to. Nothing follows a redirect here: who sends a request knows what is in it.
+//! Parses HTTP redirects. Nothing follows a redirect here: who sends a request knows what is in it.
 
 use crate::Reply;
 

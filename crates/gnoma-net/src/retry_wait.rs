@@ -1,4 +1,4 @@
-//! How long to wait, in the many ways of saying it.
+//! Parses `Retry-After` in all its forms: seconds, dates, milliseconds.
 
 use std::time::Duration;
 

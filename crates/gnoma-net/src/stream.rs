@@ -1,4 +1,4 @@
-//! The body of an answer, in the pieces that are there.
+//! The response body as a stream of chunks.
 
 use std::{
     pin::Pin,

@@ -1,5 +1,5 @@
-//! Whom a connection trusts: the authorities that browsers trust, those of a person's own file, and the
-//! certificates in that file themselves.
+//! TLS trust: the root certificates of browsers, those of a person's own file, and the certificates in that file
+//! themselves.
 //!
 //! `openssl req -x509` makes a certificate that is an authority and signs itself, and people put it into their
 //! server. The library refuses an authority in the place of a server, and a server's certificate without the authority

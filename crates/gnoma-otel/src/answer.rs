@@ -1,4 +1,4 @@
-//! What a collector answers: whether spans arrived, should be sent again, or never will.
+//! Interprets a collector's response: accepted, to be retried, or rejected.
 
 use std::time::Duration;
 

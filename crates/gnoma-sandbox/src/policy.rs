@@ -1,4 +1,5 @@
-//! What a command inside the walls may do. Plain values; nothing here looks at the machine.
+//! The sandbox policy of one command: what it may read, write and reach. Plain values; nothing here looks at the
+//! machine.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Guesses from a failed command's output whether it was the walls that stopped it. Pure.
+//! Guesses from a failed command's output whether the sandbox denied something. Pure.
 //!
 //! A guess is an offer to a person to run the command outside, never a permission. So it may be
 //! wrong, but should not be made for failures that the walls have nothing to do with.

@@ -1,4 +1,4 @@
-//! What holds on this machine, in words for a person.
+//! Sandbox support of this machine, in words for a person (`gnoma doctor`).
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Places where text puts secrets, whatever they look like.
+//! Detects secrets by their context, whatever they look like.
 //!
 //! Each file knows one kind of place and is called where one of its keywords stands. The shape of the
 //! value is not asked for, only that it is a value and not a stand-in for one ([`value`]). Names that

@@ -1,4 +1,4 @@
-//! Texts as somebody meant them: without colours, escapes and encodings.
+//! Decodes texts before they are scanned: colours, escapes, encodings.
 //!
 //! A decoder gives a [`View`]: decoded text that knows where each of its bytes came from. It only looks
 //! at the parts of a text where its marker stands, so a text without markers costs one search for them.

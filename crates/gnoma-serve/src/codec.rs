@@ -1,4 +1,5 @@
-//! Messages to and from lines. Pure; what cannot be read gives the one error that its sender is told.
+//! Encodes and decodes protocol messages as JSON lines. Pure; what cannot be read gives the one error that its sender
+//! is told.
 
 use std::{collections::BTreeMap, fmt, str::Utf8Error};
 

@@ -1,4 +1,4 @@
-//! The client's side: says hello and carries lines both ways, so that a front end holds the same
+//! The client of a server's Unix socket: says hello and carries lines both ways, so that a front end holds the same
 //! [`Client`] as beside a host in its own process.
 
 use std::{io, path::Path, time::Duration};

@@ -1,4 +1,4 @@
-//! What a command line does, as far as it can be known without running it.
+//! Facts about a command line: effects, paths and risks that are known without running it.
 //!
 //! Everything the guard judges is said here in plain data. What cannot be known is a fact of its own
 //! ([`Effect::Unknown`]); nothing is guessed.

@@ -1,4 +1,4 @@
-//! Which session has started which, and whether that one has ended.
+//! Parent and child sessions, and whether a child has ended.
 
 use gnoma_core::store::SessionId;
 use rusqlite::{Connection, OptionalExtension, params};

@@ -1,4 +1,4 @@
-//! Sessions that another one had started when its process died: that session learns of them, once.
+//! Reports child sessions that were interrupted when their process died, once.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What survives a restart: sessions in SQLite, and files that can be restored.
+//! Persistence: sessions in SQLite, and checkpoints of files.
 //!
 //! [`Store`] is the file backend of [`gnoma_core::store::SessionStore`]: one database per project,
 //! an append-only tree of entries, one writing thread with group commit, full-text search, and

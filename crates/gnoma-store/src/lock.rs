@@ -1,4 +1,4 @@
-//! Who writes a session: a row in the database, and whether the process it names still lives.
+//! The lock of a session: the row that names its writing process, and whether that still lives.
 //!
 //! On this machine a process is its number, its start time and the boot it belongs to, so a number
 //! used again is not mistaken for its former owner. Of processes elsewhere (another machine, another

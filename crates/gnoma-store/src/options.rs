@@ -1,4 +1,4 @@
-//! The caller's decisions: where, for which project, and what may be written.
+//! Options of a store: folder, project, and what may be written.
 
 use std::{
     borrow::Cow,

@@ -1,4 +1,4 @@
-//! Closes the calls that a dead process left open, when a session is held.
+//! Closes tool calls that a dead process left open, when a session is resumed.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,4 +1,4 @@
-//! Passes every string of a record through the caller's hook before anything is written.
+//! Redacts every string of a record before it is written.
 //!
 //! Arguments of calls are JSON: their strings are seen as they read, not as they are escaped. They
 //! stay byte for byte what they were when the hook changes nothing.

@@ -1,4 +1,4 @@
-//! Gets out of a damaged database what is readable, and puts the damaged files aside.
+//! Recovers a damaged database: reads what is readable, and sets the damaged files aside.
 //!
 //! The damaged files are only ever copied and renamed. The new database is complete before
 //! anything is renamed; a process that dies on the way leaves either the old state or a finished

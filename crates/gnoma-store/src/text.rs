@@ -1,4 +1,4 @@
-//! Words of a record: those that a search can find, and the few that represent it in a list.
+//! Text of a record for search, and its preview in lists.
 
 use gnoma_core::{Content, Message, ResultPart, Role, store::Record};
 use rusqlite::{Row, types::ValueRef};

@@ -1,4 +1,4 @@
-//! Which processes have a database open.
+//! Processes that have a database open.
 //!
 //! Each store shares the lock of a file beside its database for as long as it lives; replacing the database
 //! requires the exclusive lock. On a file system without locks, gnoma continues without them.

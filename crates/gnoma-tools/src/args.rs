@@ -1,4 +1,4 @@
-//! Reading a call's arguments and writing a tool's spec.
+//! Parses tool arguments, and builds tool specifications (JSON Schema).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the built-in tools need to know of a session.
+//! Options of the built-in tools.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 

@@ -1,6 +1,6 @@
-//! What there is to show and what every key and event means. Pure: inputs in, effects out, frames on
-//! demand. The session and its host are asked by requests, whose replies are inputs like any other:
-//! nothing waits. What keys do while somebody writes is the composer's part.
+//! The state of the view and its update function. Pure: inputs in, effects out, frames on demand. The session and its
+//! host are asked by requests, whose replies are inputs like any other: nothing waits. What keys do while somebody
+//! writes is the composer's part.
 
 mod choice_layers;
 mod completion;

@@ -1,5 +1,5 @@
-//! Output of programs as text that can be shown: escape sequences are dropped, a line that was
-//! written over keeps what was written last, tabs become spaces. Colours of programs are not kept.
+//! Cleans program output for display: escape sequences are dropped, a line that was written over keeps what was
+//! written last, tabs become spaces. Colours of programs are not kept.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 

@@ -1,4 +1,4 @@
-//! Commands that are written behind a slash: one file each. They act on the state as keys do.
+//! Slash commands, one file each. They act on the state as keys do.
 
 mod add_dir;
 mod bad;

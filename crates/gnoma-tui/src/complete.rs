@@ -1,4 +1,4 @@
-//! What can be completed at the cursor: a file after `@`, a command after `/`. Only the text is examined; others
+//! Finds what can be completed at the cursor: a file after `@`, a command after `/`. Only the text is examined; others
 //! know which files and commands exist ([`Lister`] finds the files).
 
 mod lister;

@@ -1,6 +1,6 @@
-//! Unified diffs as lines: numbers, marks, the colours of the language, and what changed inside a line
-//! set off from the rest of it. A text that is no diff is shown as it is. Nothing is compared here but
-//! the lines that a diff itself puts side by side.
+//! Renders unified diffs: line numbers, marks, the colours of the language, and what changed inside a line set off
+//! from the rest of it. A text that is no diff is shown as it is. Nothing is compared here but the lines that a diff
+//! itself puts side by side.
 
 mod marks;
 mod read;

@@ -1,4 +1,4 @@
-//! What the view wants done in the world. It is performed by the loop; nothing here acts.
+//! Effects of the view on the world. They are performed by the loop; nothing here acts.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
-//! Ranks names by a few typed letters: `nucleo-matcher` scores how well the letters fit, and a match
-//! inside the last part of a path goes before one that is spread over its folders. The same query gives
-//! the same order; spelling mistakes are not guessed at.
+//! Fuzzy search: ranks names by a few typed letters: `nucleo-matcher` scores how well the letters fit, and a match
+//! inside the last part of a path goes before one that is spread over its folders. The same query gives the same
+//! order; spelling mistakes are not guessed at.
 
 use std::cmp::Reverse;
 

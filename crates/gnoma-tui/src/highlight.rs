@@ -1,6 +1,6 @@
-//! Code in colours: a scanner that knows comments, texts, numbers and words, and one short table for
-//! each language. It reads a line at a time, so that code can be shown while it is written; it does
-//! not parse, and what it does not know stays plain.
+//! Syntax highlighting: a scanner that knows comments, texts, numbers and words, and one short table for each
+//! language. It reads a line at a time, so that code can be shown while it is written; it does not parse, and what it
+//! does not know stays plain.
 
 mod languages;
 

@@ -1,6 +1,6 @@
-//! What a key does: a table from chord to action for each part of the screen that keys go to. The
-//! built-in table is a data file, and a person's own file of the same form changes it. What an
-//! action does is decided by those who ask; chords of several keys are not known here.
+//! Key bindings: a table from chord to action for each part of the screen that keys go to. The built-in table is a
+//! data file, and a person's own file of the same form changes it. What an action does is decided by those who ask;
+//! chords of several keys are not known here.
 
 mod action;
 mod context;

@@ -1,6 +1,6 @@
-//! Markdown as lines, while it is written: a block that is complete is drawn once and forgotten,
-//! and only the open one at the end is read again. However a text is cut into pieces, the lines are
-//! those of the whole text. HTML is shown as it is written; nothing is fetched.
+//! Streaming Markdown rendering: a block that is complete is drawn once and forgotten, and only the open one at the
+//! end is read again. However a text is cut into pieces, the lines are those of the whole text. HTML is shown as it is
+//! written; nothing is fetched.
 
 mod blocks;
 mod code;

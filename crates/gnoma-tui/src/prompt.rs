@@ -1,6 +1,6 @@
-//! The question whether a call may run: the complete call, which part of it needs approval and why, what it would
-//! change, and the rule that "always" would add. Or a question of the model, with the answers that it offers. Who
-//! receives the answer is not known here.
+//! The permission question: the complete call, which part of it needs approval and why, what it would change, and the
+//! rule that "always" would add. Or a question of the model, with the answers that it offers. Who receives the answer
+//! is not known here.
 
 mod body;
 mod spoken_question;

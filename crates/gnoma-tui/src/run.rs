@@ -1,5 +1,5 @@
-//! The loop: waits for whatever comes first, passes everything that has arrived to the view, performs the view's
-//! effects and draws once. While nothing happens it sleeps; it decides nothing itself.
+//! The event loop of the terminal: waits for whatever comes first, passes everything that has arrived to the view,
+//! performs the view's effects and draws once. While nothing happens it sleeps; it decides nothing itself.
 
 mod link;
 mod pace;

@@ -1,6 +1,5 @@
-//! The first start: no provider is configured, so one is chosen from what was found, tried and
-//! stored. What does not work is corrected on the spot. A key that is entered is never shown. What is
-//! tried and stored is done elsewhere.
+//! First-start setup: no provider is configured, so one is chosen from what was found, tried and stored. What does not
+//! work is corrected on the spot. A key that is entered is never shown. What is tried and stored is done elsewhere.
 
 mod draft;
 mod entry;

@@ -1,5 +1,4 @@
-//! What is known about the session, in the line at the bottom and in detail. Pure: counts in, lines
-//! out.
+//! The status line and `/status`: model, context meter, cost, mode. Pure: counts in, lines out.
 
 mod cost;
 mod spending;

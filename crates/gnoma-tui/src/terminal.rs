@@ -1,5 +1,5 @@
-//! The real terminal: taken over when it is opened and given back as it was, whatever happens. What
-//! is written to it is made elsewhere.
+//! Terminal setup: raw mode is entered and the terminal is restored, whatever happens. What is written to it is made
+//! elsewhere.
 
 mod burst;
 pub mod decode;

@@ -1,5 +1,5 @@
-//! From meanings to colours. A theme is a data file with a dark and a light palette; what a terminal
-//! can show decides how exactly its colours are met. Nothing here writes, asks or reads a setting.
+//! Colour themes, dark and light. A theme is a data file with a dark and a light palette; what a terminal can show
+//! decides how exactly its colours are met. Nothing here writes, asks or reads a setting.
 
 mod colour;
 mod palette;

@@ -1,4 +1,4 @@
-//! Who is let in. Pure.
+//! Authentication of the page: tokens, cookies, origins. Pure.
 //!
 //! One token opens everything; of those derived from it, one lets people watch, and each device may have one of its
 //! own. A program shows its token with every request (`Authorization: Bearer`). A browser shows it once, as it stands in the fragment of

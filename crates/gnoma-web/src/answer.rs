@@ -1,4 +1,4 @@
-//! Responses, and what every one of them says to browsers.
+//! HTTP responses and their security headers.
 
 use bytes::Bytes;
 use gnoma_core::protocol::{RequestError, RequestErrorKind};

@@ -1,4 +1,4 @@
-//! Bodies: what is sent, whole or as it comes, and what is read of what others send.
+//! HTTP bodies: sending, streaming and bounded reading.
 
 use std::{
     convert::Infallible,

@@ -1,4 +1,4 @@
-//! Requests of the protocol out of bodies. Pure.
+//! Parses protocol requests from HTTP bodies. Pure.
 
 use gnoma_core::protocol::{
     ClientMessage, Request, RequestError, RequestErrorKind, RequestId, SessionSpec,

@@ -1,5 +1,5 @@
-//! What happens, as server-sent events. Every envelope carries its position as the event's id, so that
-//! whoever comes back goes on after it.
+//! The event stream (SSE) of the page. Every envelope carries its position as the event's id, so that whoever comes
+//! back goes on after it.
 
 use bytes::Bytes;
 use futures_core::Stream;

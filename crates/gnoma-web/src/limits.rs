@@ -1,4 +1,5 @@
-//! What one client may cost. Whoever sends may send anything, as much and as slowly as they like.
+//! Limits per client: body sizes, connections, rates. Whoever sends may send anything, as much and as slowly as they
+//! like.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What a request is for. Pure: everything that is served has its place in a table or in the protocol, and
-//! no path ever becomes the name of a file.
+//! Routes of the HTTP API. Pure: everything that is served has its place in a table or in the protocol, and no path
+//! ever becomes the name of a file.
 
 use gnoma_core::{
     protocol::{Epoch, Position},

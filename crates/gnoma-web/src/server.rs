@@ -1,4 +1,4 @@
-//! Takes connections and carries requests, within limits.
+//! Accepts connections and serves requests, within limits.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc};
 

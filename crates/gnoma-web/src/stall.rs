@@ -1,4 +1,4 @@
-//! A connection whose other end has to read what it asked for.
+//! Detects stalled connections, whose other end stops reading.
 
 use std::{
     io::{self, IoSlice},

@@ -1,4 +1,4 @@
-//! Turns what was typed into what a session is opened with. Below this nobody sees the command line.
+//! Turns the command line into the request that opens a session. Below this nobody sees the command line.
 
 use gnoma_core::protocol::{Detach, Overrides, SessionSpec, Start};
 

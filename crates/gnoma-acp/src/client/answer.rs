@@ -1,4 +1,4 @@
-//! What an agent asks for, and the answers to it.
+//! Requests that an agent sends to gnoma (read a file, ask for permission), and the answers to them.
 
 use gnoma_core::json_value::json;
 use serde_json::Value;

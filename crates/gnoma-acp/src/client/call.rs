@@ -1,4 +1,4 @@
-//! What an agent tells of a call of its own tools: put together from pieces, and in words.
+//! Tool calls of another program's agent: updates are put together into one call, described in words.
 
 use gnoma_core::text_truncation;
 use serde_json::Value;

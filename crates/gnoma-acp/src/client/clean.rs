@@ -1,4 +1,4 @@
-//! Text of an agent, without what steers a terminal or hides.
+//! Removes terminal escape sequences and hidden characters from an agent's text.
 
 /// The text without control characters, but for line ends and tabs, and without invisible characters that
 /// turn or hide what is read.

@@ -1,4 +1,4 @@
-//! Whether a command names what it runs only when it does.
+//! Detects shell commands whose program is known only at run time.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What of the texts in settings may be the name of a file.
+//! Texts in settings that may be names of files.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! What trust in a folder is pinned to: the content of all that could act on its behalf.
+//! Trust is pinned to content: hashes of every file that could run something on a project's behalf.
 //!
 //! That is the project's `.gnoma/config.toml`, the settings of other programs that gnoma reads, every file
 //! in the folders of `.gnoma`, `.claude`, `.agents` and `.codex` that hold hooks, skills, plugins, agents

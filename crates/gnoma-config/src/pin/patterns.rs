@@ -1,4 +1,4 @@
-//! Patterns in commands: the files of the project that a shell would put in their place.
+//! Glob patterns in commands, resolved to the project's files that a shell would put in their place.
 //!
 //! They come from a repository that nobody may have looked at: matching takes time in proportion to pattern and
 //! name, all is counted, folders behind links and outside of the project are not entered, and a pattern that says

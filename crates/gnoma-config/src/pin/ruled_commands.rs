@@ -1,4 +1,4 @@
-//! What the rules of a project say that a command names.
+//! Commands that the build rules of a project (make, just, npm scripts) lead to.
 
 /// The command lines that a project's rules, such as those of a Makefile, run for a command.
 #[derive(Debug, Default, PartialEq, Eq)]

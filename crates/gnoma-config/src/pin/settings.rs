@@ -1,4 +1,4 @@
-//! The texts in settings, and which of them are commands.
+//! Texts in settings that are shell commands.
 
 use std::{collections::BTreeSet, path::Path};
 

@@ -1,4 +1,4 @@
-//! Texts that have a form of their own: arms, hours, ranges. Whether an arm exists is not asked here.
+//! Formats of single values: model names, hours, ranges. Whether an arm exists is not asked here.
 
 use gnoma_core::ThinkingMode;
 

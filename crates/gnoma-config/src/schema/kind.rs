@@ -1,4 +1,4 @@
-//! What a key may be set to, and the reading of it.
+//! Types of settings, and how their values are parsed.
 
 use std::time::Duration;
 

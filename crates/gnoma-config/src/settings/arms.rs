@@ -1,4 +1,4 @@
-//! What is said about single arms, about providers' limits, and about the small local model.
+//! Settings of single models and providers, their limits, and the small local model.
 
 use super::section::Section;
 

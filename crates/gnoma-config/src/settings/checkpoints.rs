@@ -1,4 +1,4 @@
-//! How files are kept, so that they can be brought back.
+//! Settings of checkpoints: how files are saved so that a rewind can restore them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How servers are reached, and how long they are waited for.
+//! Network settings: proxies, certificates and time-outs.
 
 use std::{path::PathBuf, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Where the person is told of sessions besides their terminal.
+//! Settings of notifications: a command of the person's, or ntfy.
 
 use std::time::Duration;
 

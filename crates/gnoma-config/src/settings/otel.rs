@@ -1,4 +1,4 @@
-//! Where telemetry goes, if the person turned it on.
+//! OpenTelemetry settings: the collector that telemetry is sent to.
 
 use std::collections::BTreeMap;
 

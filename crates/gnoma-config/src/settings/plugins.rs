@@ -1,4 +1,4 @@
-//! Which plugins are loaded.
+//! Settings of plugins: which of them are loaded.
 
 use crate::layer::MergedLayers;
 

@@ -1,4 +1,4 @@
-//! The wires that endpoints can speak.
+//! The wire protocols (APIs) that providers can speak.
 
 /// A wire that an endpoint can speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

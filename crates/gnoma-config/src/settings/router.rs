@@ -1,4 +1,4 @@
-//! How arms are chosen and work together, and what may be spent.
+//! Router settings: how models are chosen, and the spending caps.
 
 use std::time::Duration;
 

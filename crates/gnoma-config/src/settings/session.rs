@@ -1,4 +1,4 @@
-//! What is saved of sessions, and for how long.
+//! Settings of sessions: what is saved, and how long it is retained.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Where values came from, for messages that say what to change.
+//! The origin of a value (file and line, variable, flag), for error messages.
 
 use std::{collections::BTreeMap, fmt};
 

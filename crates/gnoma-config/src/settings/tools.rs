@@ -1,4 +1,4 @@
-//! Limits of tools, and of what a model is sent.
+//! Limits of tools, and of tool results that models receive.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What needs a person's word to be changed on this machine: the table, and what depends on the person and the
+//! The table of files on this machine that need approval before they change, and what depends on the person and the
 //! environment.
 
 use std::{

@@ -1,4 +1,4 @@
-//! Why a request had no effect.
+//! Reasons why a request had no effect.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is known of a conversation beside its messages.
+//! Notes beside the messages of a conversation: times, costs, routing and rewinds.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a host tells its clients: events, snapshots, replies, and the first words over a socket.
+//! Messages of the session protocol: events, snapshots, replies, and the handshake of a socket.
 
 use std::sync::Arc;
 

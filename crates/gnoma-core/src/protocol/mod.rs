@@ -1,4 +1,4 @@
-//! What front ends and a host of sessions say to each other, over channels or a socket.
+//! The session protocol between front ends and the host, over channels or a socket.
 //!
 //! A host owns sessions; any number of clients attach to any of them. A client sends
 //! [`ClientMessage`]s, each a [`Request`] under an id of its own, and gets exactly one [`Reply`] or

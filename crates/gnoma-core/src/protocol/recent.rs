@@ -1,4 +1,4 @@
-//! The last things that happened in a session, for whoever read too slowly for its log.
+//! The last events of a session, for clients that read too slowly for its log.
 
 use std::collections::VecDeque;
 

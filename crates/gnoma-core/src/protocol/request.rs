@@ -1,4 +1,4 @@
-//! What a client asks of a host, and the one answer to each request.
+//! Requests of a client to the host, and the one reply to each.
 
 use std::{path::PathBuf, sync::Arc};
 

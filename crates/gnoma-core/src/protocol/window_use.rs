@@ -1,4 +1,4 @@
-//! How full a context window is.
+//! The context meter: how full a model's context window is.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a person is asked, and how they may answer.
+//! Questions to the person (permission requests), and the possible answers.
 
 use serde::{Deserialize, Serialize};
 

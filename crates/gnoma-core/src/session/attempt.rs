@@ -1,4 +1,4 @@
-//! Attempts at a model call, and what limits them.
+//! Attempts at a model call (retries), and what limits them.
 
 use std::time::Duration;
 

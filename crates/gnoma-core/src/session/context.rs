@@ -1,4 +1,4 @@
-//! How much of a model's window the conversation takes.
+//! Token counts of a conversation and its context window.
 
 use serde::{Deserialize, Serialize};
 

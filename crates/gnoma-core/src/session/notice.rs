@@ -1,4 +1,4 @@
-//! How loud notices are.
+//! Levels of notices: information, warning, error.
 
 use serde::{Deserialize, Serialize};
 

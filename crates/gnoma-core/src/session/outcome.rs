@@ -1,4 +1,4 @@
-//! How turns end.
+//! Outcomes of turns: completed, cancelled, failed, out of rounds.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Why something stored could not be read or written.
+//! Errors of reading or writing stored sessions.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Who writes a session.
+//! The process that holds a session for writing.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a terminal would show of an output, as lines.
+//! Renders terminal output to plain lines: carriage returns, progress bars and cursor movements are applied.
 //!
 //! Programs draw progress over itself: with carriage returns, backspaces, and by moving the cursor up over lines that
 //! they erase or write anew. A model that reads the bytes would read each frame. This follows the cursor over the last

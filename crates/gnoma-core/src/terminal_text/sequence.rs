@@ -1,4 +1,4 @@
-//! Where a control sequence ends.
+//! Finds the end of a terminal escape sequence.
 
 /// Longest control sequence that is waited for, in bytes.
 const MAX_SEQUENCE_BYTES: usize = 256;

@@ -1,4 +1,4 @@
-//! What a running tool may ask of the session that it runs in, and of whoever can start others.
+//! The port of a running tool to its session: questions, progress, child sessions.
 
 use std::{fmt, pin::Pin, sync::Arc};
 

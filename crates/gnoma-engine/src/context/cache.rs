@@ -1,4 +1,4 @@
-//! What prompt caches saved, and what broke them.
+//! Statistics of prompt caching: what caches saved, and what invalidated them.
 //!
 //! Providers keep the beginning of a request and charge little for it when the next one begins alike.
 //! What gnoma sends is divided into segments; a segment that is not what it was makes all behind it

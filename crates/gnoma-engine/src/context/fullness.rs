@@ -1,4 +1,4 @@
-//! When a window counts as nearly full.
+//! Levels of the context window's fullness, at which compaction begins.
 
 use gnoma_core::session::Fullness;
 

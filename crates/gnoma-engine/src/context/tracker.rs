@@ -1,4 +1,4 @@
-//! How many tokens the conversation is: one number for all who ask.
+//! Counts the tokens of the conversation: one number for all users.
 //!
 //! It starts from what the provider counted last, input and answer, and adds an estimate of what came
 //! after. How far the estimate of a model's words is off is learnt from call to call. Whoever asks

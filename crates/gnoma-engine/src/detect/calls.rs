@@ -1,4 +1,4 @@
-//! Calls that lead nowhere: failing edits of one file, and one call made over and over.
+//! Detects loops of tool calls: failing edits of one file, and one call repeated over and over.
 //!
 //! Both count in a [`Tally`] of hashes, so neither long paths nor long results are kept.
 

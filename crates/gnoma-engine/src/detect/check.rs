@@ -1,4 +1,4 @@
-//! Whether the last tests, build or lint of a turn were red.
+//! Detects that the last tests, build or lint of a turn failed.
 //!
 //! Which commands are checks is for [`super::runner`] to say; here their outcomes are kept.
 

@@ -1,4 +1,4 @@
-//! Streamed text that repeats itself without end.
+//! Detects streamed text that repeats itself without end.
 //!
 //! Only the tail of the text is checked, because a loop that is over is no loop.
 

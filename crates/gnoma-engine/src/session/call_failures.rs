@@ -1,4 +1,4 @@
-//! What happens after a failed call: another arm continues, or the machine receives the failure.
+//! Handles a failed model call: failover to another arm, or the error for the machine.
 
 use gnoma_core::{ErrorKind, ModelRef, ProviderError, error_policy::FaultScope};
 

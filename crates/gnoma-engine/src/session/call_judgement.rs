@@ -1,5 +1,5 @@
-//! Judging calls, off the loop: the guard may follow links and probe walls, and a preview reads and
-//! compares files. One call at a time, in the order in which they came.
+//! Judges tool calls on a thread beside the loop: permission rules, previews and edits that cannot apply. One call at
+//! a time, in the order in which they came.
 
 use std::sync::Arc;
 

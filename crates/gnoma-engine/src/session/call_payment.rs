@@ -1,4 +1,4 @@
-//! What calls take: paid by their price, settled with the ledger, learnt from.
+//! Pays for model calls: cost by price, settled with the ledger, and learned from.
 
 use std::{collections::BTreeMap, time::Duration};
 

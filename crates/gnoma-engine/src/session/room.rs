@@ -1,6 +1,5 @@
-//! Room for a call in the pools it draws on. A limit that lets go of enough within seconds is waited
-//! for: that is cheaper than another arm. Who is asked instead of one that has no room is decided
-//! elsewhere.
+//! Waits for rate limits and caps to have room for a call. A limit that lets go of enough within seconds is waited
+//! for: that is cheaper than another arm. Who is asked instead of one that has no room is decided elsewhere.
 
 use std::time::Duration;
 

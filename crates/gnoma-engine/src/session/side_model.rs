@@ -1,5 +1,4 @@
-//! Models that are asked on behalf of what people added, beside the conversation: by whom the rules about
-//! arms allow to see it, on the session's account, and behind its firewall.
+//! Model calls beside the conversation, on behalf of hooks and other extensions.
 
 use std::{sync::Arc, time::Duration};
 

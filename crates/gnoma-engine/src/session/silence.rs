@@ -1,4 +1,4 @@
-//! A model that says nothing: people see what gnoma is waiting for, and the wait has a limit.
+//! The silence time-out: a model that sends nothing is shown as waiting, then ended.
 //!
 //! Only content counts. A server that sends comments or empty pieces to keep the connection open is silent, however
 //! often it sends them. One exception: a server elsewhere that has accepted the request has begun to answer, as its

@@ -1,4 +1,4 @@
-//! What a session spends: the current call, the room reserved for it, and what is still being settled.
+//! Spending of a session: the current call, its reservation, and calls that are being settled.
 
 use std::{sync::Arc, time::Duration};
 

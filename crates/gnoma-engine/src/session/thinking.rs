@@ -1,4 +1,4 @@
-//! How much models think: a person's choice, translated for each arm and each task.
+//! Thinking levels: translates the person's choice for each arm and task.
 
 use std::collections::HashSet;
 

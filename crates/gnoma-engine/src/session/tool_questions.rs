@@ -1,4 +1,4 @@
-//! What running tools want of their session: questions are put to a person, words are passed on.
+//! Shows permission questions and other questions of running tools to the person.
 
 use gnoma_core::{
     Event, RawJson, ToolCall,

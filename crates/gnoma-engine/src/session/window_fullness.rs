@@ -1,4 +1,4 @@
-//! How full the window is: everyone asks the tracker, and people see it when it has changed.
+//! The context meter: reports how full the context window is whenever it changes.
 
 use gnoma_core::{
     Event, ModelRef,

@@ -1,4 +1,5 @@
-//! Checks the work of a turn before it is delivered. If a check fails, the next arm gets the work and the findings.
+//! Runs the project's checks and reviews before the work of a turn is delivered. If a check fails, the next arm gets
+//! the work and the findings.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 

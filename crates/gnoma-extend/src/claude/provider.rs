@@ -1,4 +1,4 @@
-//! A provider whose models see tools in their form, and whose answers come in ours.
+//! A provider that renames tools for models trained on Claude Code, and translates their calls back.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -1,5 +1,5 @@
-//! Rules of that program that restrict, `permissions.deny` and `permissions.ask`, as rules of ours. Unlike rules that
-//! allow they apply as they are, so a rule that can be read in two ways is read in the one that restricts more.
+//! `permissions.deny` and `permissions.ask` of Claude Code's settings as gnoma's rules. Unlike rules that allow they
+//! apply as they are, so a rule that can be read in two ways is read in the one that restricts more.
 
 use std::path::{Component, Path, PathBuf};
 

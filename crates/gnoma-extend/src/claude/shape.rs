@@ -1,4 +1,4 @@
-//! Which tool of ours is which of theirs, and how their arguments differ.
+//! The table of Claude Code's tools and arguments, and gnoma's tools in their place.
 
 use gnoma_core::{RawJson, ToolSpec};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! A command's text with the words after its name, as the model will read it.
+//! Expands a custom command's text with its arguments.
 //!
 //! Pure except for the files that the text mentions, which the caller provides. The words after a name never become
 //! commands or mentions themselves: only the file's own text is searched for those.

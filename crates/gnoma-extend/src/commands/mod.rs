@@ -1,4 +1,4 @@
-//! People's own commands: Markdown files whose text replaces `/name`.
+//! Custom slash commands: Markdown files whose text replaces `/name`.
 
 mod expand;
 

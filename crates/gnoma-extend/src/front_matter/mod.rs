@@ -1,4 +1,4 @@
-//! The fields in YAML before a Markdown text: its name, its purpose.
+//! YAML front matter: the fields before a Markdown text, such as its name and description.
 //!
 //! A YAML parser reads them, within limits. People write what is no YAML: values with colons, brackets or tabs. Where the
 //! whole cannot be read, each field is read by itself, a value that needs quotes gets them, and what is still wrong is

@@ -1,4 +1,4 @@
-//! Fields that are no YAML, with quotes where their values need them.
+//! Repairs front matter that is no valid YAML, by quoting values.
 
 use super::yaml::{needs_quotes, parse_fields};
 

@@ -1,4 +1,4 @@
-//! What a hook's exit code and output mean. Pure.
+//! Interprets a hook's exit code and output: 0 succeeds, exit code 2 blocks, JSON says more. Pure.
 
 use gnoma_core::{
     RawJson, ToolCall, duration,

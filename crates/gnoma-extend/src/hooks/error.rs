@@ -1,4 +1,4 @@
-//! Why a hook cannot be used, its file cannot be read, or it does not run.
+//! Errors of hooks: unusable definitions, unreadable files, programs that do not start.
 
 use std::{error::Error, io, time::Duration};
 

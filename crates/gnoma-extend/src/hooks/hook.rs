@@ -1,4 +1,4 @@
-//! What a hook is.
+//! The definition of one hook.
 
 use std::{path::PathBuf, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What a hook reads on its standard input.
+//! The JSON that a hook receives on standard input.
 
 use gnoma_core::{
     Event, ThinkingMode, ToolCall, ToolOutcome,

@@ -1,4 +1,4 @@
-//! For which tools a hook runs, as it was written beside it.
+//! Matchers of hooks: the tools for which a hook runs.
 
 use gnoma_core::glob;
 use regex_automata::meta::Regex;

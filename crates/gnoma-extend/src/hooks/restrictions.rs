@@ -1,4 +1,4 @@
-//! What Claude Code's settings deny and ask about.
+//! Reads the deny and ask rules of Claude Code's settings.
 
 use gnoma_core::suggest::is_slip_of;
 use serde_json::Value;

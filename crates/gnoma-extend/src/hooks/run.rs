@@ -1,4 +1,4 @@
-//! Runs hooks' programs: inside walls, with their facts on standard input, for so long and no longer.
+//! Runs a hook's program in the sandbox, with JSON on standard input and a time-out.
 //!
 //! Walls take longer to build than most hooks to run, so one shell inside them is started with the first
 //! hook, and starts all others on orders. It ends with its owner. Where a hook takes too long, it is

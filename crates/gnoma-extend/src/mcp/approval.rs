@@ -1,5 +1,4 @@
-//! What gnoma knows of servers' tools from one session to the next: the lists, so that nothing has to start before
-//! a tool is called, and what a person approved.
+//! Stores the tool lists of MCP servers between sessions, and which of them the person approved.
 //!
 //! A tool is approved as it is first seen, together with the server that the person configured. If its description
 //! or its schema differs later, it is withheld until it is approved again.

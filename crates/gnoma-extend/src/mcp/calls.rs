@@ -1,4 +1,4 @@
-//! The calls that a server is working on: who hears of their progress, and whom the server may ask.
+//! Open calls to an MCP server: progress and elicitation go to the right one.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Why a server did not answer, in words for people and models.
+//! Errors of MCP servers, in words for people and models.
 
 use std::{error::Error, fmt};
 

@@ -1,4 +1,4 @@
-//! Why a server cannot be used, with what to do about it.
+//! Reasons why an MCP server cannot be used, with a remedy.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Logging in to a server with a person's browser, which comes back to an address of this machine.
+//! OAuth login to an MCP server: the browser returns to an address of this machine.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A server that can be asked: by one of two links, and on one of two wires.
+//! The peer of an MCP connection: stdio or HTTP, with or without the handshake.
 
 use std::{fmt, time::Duration};
 

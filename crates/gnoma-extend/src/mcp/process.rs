@@ -1,4 +1,4 @@
-//! A server that is a program: started in walls, with its standard error kept, and ended as a whole.
+//! An MCP server as a child process: sandboxed, its standard error recorded, ended with all its children.
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -1,4 +1,4 @@
-//! What a server asks a person by elicitation: read, judged by what it asks for, put and answered.
+//! Elicitation: questions of an MCP server to the person, and their answers.
 //!
 //! A form is put as a question that wants words: its own defaults, or `field = value`. A page is put as a
 //! question of yes or no. Whoever asks for something secret is warned about.

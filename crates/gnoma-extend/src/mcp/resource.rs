@@ -1,4 +1,4 @@
-//! Reads what servers provide: files, tables, pages. One tool for all servers' resources.
+//! The tool that reads resources of MCP servers. One tool for all servers' resources.
 
 use std::sync::{Arc, Weak};
 

@@ -1,4 +1,4 @@
-//! What a server answers to a call, as a tool's outcome: its texts and images, within limits.
+//! Turns the result of an MCP tool call into a tool outcome, within limits.
 
 use gnoma_core::{Image, ToolOutcome, message::ResultPart, tool::ToolOutput};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Finds tools by words, if there are too many to offer them all.
+//! Searches MCP tools by words, where there are too many to offer all.
 
 use std::sync::{Arc, Weak};
 

@@ -1,4 +1,4 @@
-//! One server of a session: connected when it is needed, and again when it has ended.
+//! One MCP server of a session: connected on first use, and reconnected after it has ended.
 
 use std::{
     sync::{Arc, Weak},

@@ -1,4 +1,4 @@
-//! A server that is a program, spoken to by its standard input and output: a message is a line.
+//! The stdio transport of MCP: JSON-RPC messages as lines of a child process.
 
 use std::{
     collections::HashMap,

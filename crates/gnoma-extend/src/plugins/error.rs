@@ -1,4 +1,4 @@
-//! Why a plugin cannot be read, fetched, installed or approved.
+//! Errors of plugins: unreadable, not fetched, not installed, not approved.
 
 use std::{io, path::PathBuf, time::Duration};
 

@@ -1,4 +1,5 @@
-//! Which content of which plugin the person approved. One file that only its owner can write, replaced as a whole.
+//! The person's approvals of plugins, each pinned to the content's hash. One file that only its owner can write,
+//! replaced as a whole.
 
 use std::{
     collections::BTreeMap,

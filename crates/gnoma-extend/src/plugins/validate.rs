@@ -1,4 +1,4 @@
-//! Whether a folder is a sound plugin or marketplace. What sessions only warn of is a problem here.
+//! Validates a plugin or marketplace folder, strictly. What sessions only warn of is a problem here.
 
 use std::{path::Path, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What a skill is.
+//! The definition of one skill.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Whether a folder is a skill by the letter of the specification (agentskills.io). What gnoma reads
-//! all the same is a problem here; sessions only warn of it.
+//! Validates a skill folder by the specification (agentskills.io). What gnoma reads all the same is a problem here;
+//! sessions only warn of it.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Text of models and repositories where it must be text and nothing else.
+//! Escapes text of models and repositories for Markdown and HTML reports.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Separates a text into what may leave and what is secret.
+//! Redacts a text: separates secrets from what may leave the machine.
 //!
 //! It does not decide who may see what: a judged text is rendered again for each reader. Each text is cleaned and
 //! scanned once per session; after that, its hash identifies the findings.

@@ -1,4 +1,4 @@
-//! The one thing between a session and every provider, log and store.
+//! The firewall between a session and every provider, log and store: redacts secrets and restores them in tool calls.
 //!
 //! Nothing reaches a model but through [`GuardedProvider`], which asks [`Firewall::redact_request`]: every string
 //! of the request is cleaned of what hides in it ([`crate::unicode`]) and searched for secrets,

@@ -1,4 +1,4 @@
-//! What is done with a secret, by rule, provider and path; and which are no secrets.
+//! The policy for secrets: redact, block or allow, by rule, provider and path.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Rewrites the parts of a request for one reader.
+//! Redacts the parts of a request for one provider.
 //!
 //! Every string that a model gets to see passes here: text, thinking, arguments and results of tools, tool names,
 //! descriptions and schemas. What passes unexamined: images, ids, and the tokens that providers want back

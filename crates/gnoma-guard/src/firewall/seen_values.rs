@@ -1,4 +1,4 @@
-//! Remembers what became of shared values, so that a history is not looked through every round.
+//! Caches the redaction of shared values, so that a history is not scanned again every round.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! Which git commands show the content of files in commits, and of which files.
+//! Git commands that show file contents of commits, and of which files.
 
 /// The way a git command looks at a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! What git itself would do when a command only looks: run programs that a repository's own settings name, or show
-//! secret files in its history.
+//! Effects of git commands that only look: programs that a repository's settings would run, and secrets that they
+//! would show.
 //!
 //! [`Repositories`] reads the facts from disk; they are interpreted here.
 

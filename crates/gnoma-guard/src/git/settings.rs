@@ -1,4 +1,4 @@
-//! Settings of a repository by which commands that only look run a program.
+//! Git settings by which a looking command runs a program (`core.fsmonitor`, `diff.external`, filters).
 //!
 //! Format: <https://git-scm.com/docs/git-config#_configuration_file>.
 

@@ -1,5 +1,5 @@
-//! Whether rules cover a call as a whole. It does not say whether the call may run: whoever limits calls to a list
-//! of commands uses this, and judges the call as well.
+//! Checks whether rules cover a call as a whole, for lists of allowed tools. It does not say whether the call may run:
+//! whoever limits calls to a list of commands uses this, and judges the call as well.
 
 use gnoma_core::{
     ToolCall, ToolSpec, glob::glob_matches, session::PermissionMode, tool::TouchedResource,

@@ -1,4 +1,4 @@
-//! A verdict on a command in words for people, and as one row of data.
+//! Explains a verdict on a command, for people and as one row of data.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Whether a rule about an agent or a skill is about a call that starts one.
+//! Permission rules about agents and skills.
 
 use gnoma_core::{glob::glob_matches, tool::ToolSpec};
 use serde_json::Value;

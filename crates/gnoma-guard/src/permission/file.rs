@@ -1,4 +1,4 @@
-//! Judging a touch of a place, by a file tool or as an effect of a command.
+//! Judges access to a file, by a file tool or as an effect of a command.
 
 use std::path::Path;
 

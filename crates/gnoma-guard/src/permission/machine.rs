@@ -1,5 +1,5 @@
-//! Which commands ask about the machine: about its processes, ports and mounts, which the sandbox can show, and about
-//! what only a program outside can answer or do. In the sandbox they would get an answer about the sandbox, or fail.
+//! Commands about the machine (processes, ports, mounts), which the sandbox would answer wrongly. In the sandbox they
+//! would get an answer about the sandbox, or fail.
 
 use std::{
     ffi::OsString,

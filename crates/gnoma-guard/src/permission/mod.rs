@@ -1,4 +1,4 @@
-//! Whether a call may run: facts in, a verdict with its reason out.
+//! Permission decisions: allow, ask or deny a tool call, with the reason. Facts in, a verdict out.
 //!
 //! A rule that denies beats one that asks, and that beats one that allows, except that the more specific of the
 //! last two decides; without a rule, the mode decides. Places and effects that need approval in every mode

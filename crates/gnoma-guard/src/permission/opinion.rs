@@ -1,4 +1,4 @@
-//! What is thought of a call or a part of one, and how thoughts are put together.
+//! Opinions about a call or its parts, and how they combine into a verdict.
 
 use gnoma_core::session::PermissionMode;
 

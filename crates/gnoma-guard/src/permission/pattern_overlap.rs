@@ -1,4 +1,4 @@
-//! Whether two patterns can mean the same thing.
+//! Decides whether two patterns can match the same name.
 //!
 //! One alignment serves three alphabets: letters of a name, names of a path, words of a command. The callers decide
 //! what the steps mean, and how an unsure answer may be used.

@@ -1,4 +1,4 @@
-//! Rules: exceptions from a mode, and how people write them.
+//! Permission rules (allow, ask, deny), and their syntax.
 //!
 //! | written | about |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The rules that an answer of "always" adds: the narrowest that cover what was seen, or none.
+//! Suggests the rules that an answer of "always allow" adds: the narrowest that cover the call, or none.
 //!
 //! Commands are offered word for word: what is data for one program (`cargo test NAME`) runs code for
 //! the next (`cargo test --config …`), and a person can widen a rule that they can read. Nothing is

@@ -1,4 +1,4 @@
-//! Places that matter: what contains secrets, what affects later runs, what belongs to others.
+//! Guarded paths: files that contain secrets, affect later runs, or belong to others.
 //!
 //! A path is examined both as written and with links followed, name by name, ignoring case and composition; the
 //! stricter answer applies. Patterns that a shell would expand count as everything that they could name. The caller

@@ -1,4 +1,4 @@
-//! Whether controls of the reading direction are needed by the text around them.
+//! Checks bidirectional (bidi) controls: whether the text around them needs them.
 //!
 //! Honest uses close what they open, on one line, around or beside text of the other direction.
 //! Attacks on source code leave a span open, or turn text around that has no such letters.

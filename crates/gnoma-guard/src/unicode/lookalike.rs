@@ -1,4 +1,4 @@
-//! Words that read differently from what they say.
+//! Homoglyphs: words with look-alike letters of other scripts.
 //!
 //! Three sorts: letters of two scripts in one word that could be read as one; words of another
 //! script that could be Latin, on lines that have nothing else of that script; characters that

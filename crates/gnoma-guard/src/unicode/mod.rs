@@ -1,4 +1,4 @@
-//! Text hygiene: takes out what hides in text, says what deceives, leaves the rest byte for byte.
+//! Unicode hygiene: removes invisible characters, names deceptive ones, and leaves the rest byte for byte.
 //!
 //! For everything that reaches a model and everything that reaches a screen. Which characters are
 //! judged is data ([`table`]); how, depends on their neighbours ([`walk`]), because joiners and

@@ -1,4 +1,4 @@
-//! What may stay beside text.
+//! Control characters that may stay beside text.
 
 /// The content that may stay beside text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Placeholders for secrets, and how they become secrets again.
+//! Placeholders for secrets, and how they are turned back into the secrets for tools.
 //!
 //! A secret that must not leave becomes `{{secret:RULE:N}}`. The vault remembers which is which for as long as the
 //! session lives, in memory that is wiped; none of it is ever written to disk. The caller decides what may be

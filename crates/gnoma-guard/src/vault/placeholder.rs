@@ -1,4 +1,4 @@
-//! How a placeholder is written, and how models alter it.
+//! The format of a secret's placeholder, and the forms into which models change it.
 //!
 //! Models copy with small changes: spaces inside the braces, another case, escaped braces. Such a text is
 //! recognized, so that it can be reported; it never becomes a secret.

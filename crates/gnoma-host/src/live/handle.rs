@@ -1,4 +1,4 @@
-//! A handle to a session in this process, for requests to it.
+//! A handle to a live session of this process.
 
 use std::{collections::VecDeque, sync::Arc};
 

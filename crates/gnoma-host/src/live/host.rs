@@ -1,4 +1,4 @@
-//! The sessions of a process and its clients.
+//! The host: all sessions of a process, and its clients.
 
 use std::{
     sync::{Arc, Weak},

@@ -1,4 +1,4 @@
-//! The right, and the duty, to answer one request.
+//! The duty to answer one request, exactly once.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Sums up the spending of a session and of the sessions that it started. An engine knows only its own calls; people
-//! see the calls of all elfs below as well. Pure.
+//! Sums the spending of a session and its child sessions. An engine knows only its own calls; people see the calls of
+//! all elfs below as well. Pure.
 
 use gnoma_core::Event;
 

@@ -1,4 +1,4 @@
-//! Keys in variables, and configuration in files, that nothing reads.
+//! Detects misnamed API key variables and configuration files that nothing reads.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Whose model a name is that stands alone. A model of one vendor that is sent to another costs a refusal which
-//! says no more than that it is not there.
+//! Finds the vendor of a model that is named without a provider. A model of one vendor that is sent to another costs a
+//! refusal which says no more than that it is not there.
 
 use gnoma_config::{env, settings::Provider};
 use gnoma_core::{ModelRef, protocol::Overrides};

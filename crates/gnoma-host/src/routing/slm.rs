@@ -1,4 +1,4 @@
-//! The small model that sorts requests: which arm it is.
+//! The small language model (SLM) that classifies requests for the router.
 
 use gnoma_config::settings::{Slm, SlmBackend};
 use gnoma_core::ModelRef;

@@ -1,4 +1,4 @@
-//! What is changed in requests that a server has refused.
+//! Changes to requests that a server has refused.
 
 use super::{pictures::RefusedPictures, room::Room, tool_trials::ToolTrials};
 

@@ -1,4 +1,4 @@
-//! What servers have said of the requests of a conversation.
+//! Remembers the refusals of a server for the next requests of a conversation.
 //!
 //! A conversation is known by its first message, as where requests are encoded: what is remembered of it
 //! goes with that, and no other session knows of it.

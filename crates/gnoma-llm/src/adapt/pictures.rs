@@ -1,4 +1,4 @@
-//! Which of the pictures in a request a server refuses. Pure.
+//! Finds the images that a server refuses. Pure.
 //!
 //! A server that takes pictures may refuse one: it is too large, broken, or of a format that the server does
 //! not know. Only that one is left out. Where it stands is told by a path into the request, or by its size.

@@ -1,4 +1,4 @@
-//! From a server's words to what is changed in its requests. Pure.
+//! Interprets a server's refusal (HTTP 400): the change that the request needs. Pure.
 //!
 //! Only what is said clearly counts: an answer of 400 or 422 that names what is not taken. Local servers
 //! and routers say some of it with other statuses, in words that are known.

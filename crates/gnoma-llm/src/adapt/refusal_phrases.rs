@@ -1,4 +1,4 @@
-//! What servers say of what they do not take.
+//! Phrases of servers about parameters that they do not take.
 
 /// That something is not taken.
 pub(super) const UNKNOWN: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Which of several tools a refusal is about. Pure.
+//! Finds the tool that a refusal is about. Pure.
 
 use std::sync::Arc;
 

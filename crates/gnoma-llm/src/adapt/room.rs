@@ -1,4 +1,4 @@
-//! How many tokens an answer may have, in servers' words. Pure.
+//! Parses the maximum output tokens from a server's refusal. Pure.
 
 /// Words that stand before the size of a window.
 const BEFORE_WINDOW: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Which tools a server refuses that does not say which. Pure.
+//! Finds a refused tool by trying, where the server does not name it. Pure.
 //!
 //! Servers refuse a request for the schema of one tool and name none: then those of tool servers that were not taken
 //! yet are tried in halves. A group that is refused is halved again, until single tools are left, which stay out. A

@@ -1,4 +1,4 @@
-//! From Anthropic's words to gnoma's.
+//! Decodes Anthropic's stream events.
 
 use std::sync::Arc;
 

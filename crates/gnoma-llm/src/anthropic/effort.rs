@@ -1,4 +1,4 @@
-//! How Claude models are told to think.
+//! Thinking parameters of Claude models: effort or a budget of tokens.
 //!
 //! There are three generations of the parameter: none, a budget in tokens, and "adaptive" with an
 //! effort. Which one a model takes depends on its version, and a wrong one is refused, so the versions

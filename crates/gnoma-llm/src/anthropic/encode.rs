@@ -1,4 +1,4 @@
-//! From gnoma's words to Anthropic's.
+//! Encodes requests to Anthropic, with `cache_control` for prompt caching.
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Anthropic's words: what is sent and what is read, as far as gnoma uses it.
+//! Types of the Anthropic Messages API, as far as gnoma uses it.
 
 use std::borrow::Cow;
 

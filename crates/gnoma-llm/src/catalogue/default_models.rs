@@ -1,5 +1,4 @@
-//! Which models of a provider are worth having at hand when nobody named one. A rule over the list's
-//! facts; it knows no model.
+//! Chooses a provider's default models when the person named none. A rule over the list's facts; it knows no model.
 
 use super::ListedModel;
 

@@ -1,4 +1,4 @@
-//! What is known of models before they are used: limits, prices, capabilities, days.
+//! The model catalogue: context windows, prices, capabilities and release days of known models.
 //!
 //! The list is a file of this folder, made by `cargo xtask catalogue` from public data that it names
 //! with their days. It is unpacked when it is first asked; a look-up searches the lines of one provider and reads

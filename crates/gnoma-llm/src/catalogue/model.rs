@@ -1,4 +1,4 @@
-//! What a list of models says of each.
+//! One model of the catalogue: its limits, prices and capabilities.
 
 use gnoma_core::Price;
 

@@ -1,4 +1,4 @@
-//! What users say about models, laid over the list: corrections and models of their own.
+//! The person's corrections of the catalogue, and models of their own.
 
 use std::{collections::BTreeMap, ops::Range};
 

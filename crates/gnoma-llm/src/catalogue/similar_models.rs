@@ -1,4 +1,4 @@
-//! Which listed model a name may mean that its provider does not know: `sonnet`, `GPT-5`, `mistral-larg-latest`.
+//! Finds the listed model that an unknown name may mean: `sonnet`, `GPT-5`, `mistral-larg-latest`.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! The blocks of an answer: which there are, which piece belongs to which.
+//! Content blocks of a streamed answer, and the deltas that belong to each.
 //!
 //! What a stream tells of its calls is contradictory from server to server; the rules for that stand
 //! in [`Blocks::call_of`] and nowhere else.

@@ -1,4 +1,4 @@
-//! The two forms of every `content`.
+//! The two forms of every `content`: a string, or a list of parts.
 
 use std::{fmt, marker::PhantomData};
 

@@ -1,4 +1,4 @@
-//! From their records to our events: the part that is the same for every vendor.
+//! Decodes chat completion chunks: the part that all vendors share.
 //!
 //! [`CompletionsDecoder`] takes records; a [`Flavour`] takes the vendor's delta apart and hands what it finds to
 //! [`Blocks`], which knows the calls and numbers everything. The stop is held back until the stream says that it is over:

@@ -1,4 +1,4 @@
-//! From our words to theirs: the items that both vendors write alike.
+//! Encodes chat completion messages: the items that both vendors write alike.
 
 use std::{borrow::Cow, sync::Arc};
 

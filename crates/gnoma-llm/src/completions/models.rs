@@ -1,4 +1,4 @@
-//! Lists of models. Every server adds fields of its own, the size of the window among them.
+//! Model lists of OpenAI-compatible servers, with the size of the window where it is told.
 
 use gnoma_core::ModelInfo;
 use serde_json::Value;

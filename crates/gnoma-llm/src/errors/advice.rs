@@ -1,4 +1,4 @@
-//! What to do about failures that servers name in words of their own.
+//! Remedies for failures that servers describe in words of their own.
 
 use super::remedy::{LISTS_MODELS, wrong_address};
 use crate::{Profile, host::host_of};

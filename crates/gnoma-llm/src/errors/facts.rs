@@ -1,4 +1,4 @@
-//! What an error body says, whatever its shape.
+//! Extracts message, code and retry delay from an error body of any shape.
 
 use std::time::Duration;
 

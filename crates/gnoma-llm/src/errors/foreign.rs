@@ -1,4 +1,4 @@
-//! Streams of another wire, told by their first record. Pure.
+//! Detects a stream of another API by its first record. Pure.
 
 use gnoma_core::ProviderError;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What is wrong with a key, as far as the key itself tells. Nothing here shows one.
+//! Diagnoses a rejected API key (HTTP 401) without showing it.
 
 use gnoma_core::{ErrorKind, ProviderError};
 

@@ -1,4 +1,4 @@
-//! What kind of failure it is: by the status where that says enough, else by the words.
+//! Classifies a failure by HTTP status (429, 500 …), else by its words.
 
 use gnoma_core::ErrorKind;
 

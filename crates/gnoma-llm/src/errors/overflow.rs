@@ -1,4 +1,4 @@
-//! Whether a refusal means that the prompt does not fit, whatever its words.
+//! Detects a context overflow: the refusal means that the prompt is too long.
 //!
 //! Servers say it in a hundred ways and in many languages, and a list of their sentences is never complete.
 //! All of them say *what* is measured (the input), *how* (its length, tokens) and that it is *more* than

@@ -1,4 +1,4 @@
-//! What servers say of a prompt that is too long, and of other limits. In small letters.
+//! Phrases of servers about a prompt that is too long, and about other limits. In small letters.
 
 /// Words for the input that is too long.
 pub(super) const INPUTS: &[&str] = &[

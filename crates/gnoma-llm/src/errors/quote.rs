@@ -1,4 +1,4 @@
-//! Foreign text as it is shown.
+//! Quotes a server's text in an error message.
 
 /// Most of a foreign body that is quoted when it is not understood, in characters.
 const MAX_QUOTE_CHARS: usize = 300;

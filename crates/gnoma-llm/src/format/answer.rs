@@ -1,4 +1,4 @@
-//! An answer that comes as a call, made a text again, so that nobody behind this sees the difference.
+//! Turns an answer that comes as a tool call back into text, for structured output by tools.
 
 use gnoma_core::{
     call_arguments::parse_call_arguments,

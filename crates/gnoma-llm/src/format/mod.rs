@@ -1,4 +1,4 @@
-//! Answers in a given form: how a request asks for one, by who is asked.
+//! Structured output: how a request asks each vendor for an answer that fits a JSON Schema.
 //!
 //! A wire has a field for the schema or it has not. Some that have one let it stand beside tools; with others
 //! a model that is held to a schema can call nothing, so that it goes along only once the answer is wanted.

@@ -1,5 +1,5 @@
-//! What vendors take of JSON Schema. Sources: OpenAI's guide "Structured model outputs" and Anthropic's
-//! guide "Structured outputs", both with the lists of what they refuse.
+//! JSON Schema features that vendors accept. Sources: OpenAI's guide "Structured model outputs" and Anthropic's guide
+//! "Structured outputs", both with the lists of what they refuse.
 
 use serde_json::{Map, Value};
 

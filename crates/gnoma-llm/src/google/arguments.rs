@@ -1,4 +1,4 @@
-//! Arguments that arrive value by value.
+//! Streamed arguments of Gemini tool calls, which arrive value by value.
 //!
 //! Vertex can stream a call as `{jsonPath: "$.edits[0].text", stringValue: "…"}` pieces, strings cut
 //! anywhere. They cannot be handed on as JSON text before the last one is there, so they are put

@@ -1,4 +1,4 @@
-//! From Google's words to gnoma's.
+//! Decodes Gemini's stream: text, thinking and tool calls (`functionCall`).
 
 use std::{borrow::Cow, sync::Arc};
 

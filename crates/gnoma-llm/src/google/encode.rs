@@ -1,4 +1,4 @@
-//! From gnoma's words to Google's.
+//! Encodes requests to Gemini.
 
 use std::{borrow::Cow, sync::Arc};
 

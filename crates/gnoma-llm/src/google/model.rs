@@ -1,4 +1,4 @@
-//! What Gemini models take, by their version.
+//! Parameters that Gemini models accept, by their version.
 //!
 //! Source: Google's guides "Gemini thinking" and "Thought signatures".
 

@@ -1,4 +1,4 @@
-//! Google's words: what is sent and what is read, as far as gnoma uses it.
+//! Types of the Gemini API, as far as gnoma uses it.
 
 use std::borrow::Cow;
 

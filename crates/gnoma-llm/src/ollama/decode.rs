@@ -1,4 +1,4 @@
-//! Ollama's words to ours: JSON objects, line by line or one as a whole.
+//! Decodes Ollama's answers: JSON objects, line by line or one as a whole.
 
 use std::sync::Arc;
 

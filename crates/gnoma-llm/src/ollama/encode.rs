@@ -1,4 +1,4 @@
-//! Our words to Ollama's.
+//! Encodes requests to Ollama.
 
 use std::borrow::Cow;
 

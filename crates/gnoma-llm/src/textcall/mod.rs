@@ -1,4 +1,4 @@
-//! Tool calls that a model wrote as text.
+//! Parses tool calls that a model wrote as text.
 //!
 //! Small models, and servers without a parser for their model's format, put calls into the answer's
 //! text. [`TextCalls`] stands behind the decoder of such a server and turns them into real calls; it

@@ -1,5 +1,5 @@
-//! Reads JSON as small models write it: cut short, with raw line breaks in strings, with trailing
-//! commas. Nothing is validated; brackets are balanced and strings are known.
+//! Parses malformed JSON as small models write it: cut short, with raw line breaks in strings, with trailing commas.
+//! Nothing is validated; brackets are balanced and strings are known.
 
 /// Walks over JSON text and knows how deep it is.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! The system calls that a command does not get (seccomp).
+//! The seccomp filter: system calls that a command does not get.
 //!
 //! Everything is allowed that is not listed: what a command reads and writes is for mounts and
 //! Landlock to decide, not for a list of calls. Refused is what reaches past them: other processes'

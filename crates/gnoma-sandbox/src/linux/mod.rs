@@ -1,4 +1,4 @@
-//! Walls on Linux: namespaces, mounts, Landlock and a filter of system calls.
+//! The sandbox on Linux: namespaces, mounts, Landlock and a seccomp filter.
 
 mod channel;
 mod confine;

@@ -1,4 +1,4 @@
-//! Mounts that put a layer over a folder: what a command changes there lies in the layer.
+//! Overlay mounts that put a trial's layer over a folder: what a command changes there lies in the layer.
 //!
 //! Paths are handed to the kernel as open folders, for in a list of options a comma or a colon in a
 //! path would mean something.

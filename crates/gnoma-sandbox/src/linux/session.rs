@@ -1,4 +1,4 @@
-//! The session's namespaces: user, network and IPC, held open by one idle process.
+//! The user, network and IPC namespaces of a session, held open by one idle process.
 //!
 //! They are shared by all commands of a session, so that a server which one command starts can be
 //! reached by the next, and so that a command need not wait for a network to be made. Mounts and

@@ -1,4 +1,4 @@
-//! Where words point to: paths resolved in the text alone, links not looked at.
+//! Resolves the paths that words name, in the text alone, without following links.
 //!
 //! The kernel follows a link before it takes `..`, so `..` stays in a path unless what stands before it is
 //! known to be no link. `cd` is different: the shell takes `..` from the text.

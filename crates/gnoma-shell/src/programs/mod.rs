@@ -1,4 +1,4 @@
-//! What is known of programs: their options, operands and effects, as data.
+//! Tables of programs: their options, operands and effects, as data.
 //!
 //! The tables are texts of their own (`tables/`), read on first use; an entry is decoded when a command
 //! names it. What no table has is unknown: nothing here guesses.

@@ -1,4 +1,4 @@
-//! What differs between two states of the files, for people and models.
+//! Differences between two checkpoints, for people and models.
 
 use std::{
     collections::HashSet,

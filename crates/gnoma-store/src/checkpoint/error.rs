@@ -1,4 +1,4 @@
-//! What can go wrong with checkpoints, for branching and for people.
+//! Errors of checkpoints, for branching and for people.
 
 use std::{
     io,

@@ -1,5 +1,5 @@
-//! What version control ignores, checked only where it matters: for large files, and for folders that usually
-//! contain what can be built again.
+//! Ignore rules of version control (`.gitignore`), checked only where it matters: for large files, and for folders
+//! that usually contain what can be built again.
 //!
 //! Rules are read when they are first needed. A `.gitignore` counts outside repositories, too. The caller provides
 //! the person's own list of excludes.

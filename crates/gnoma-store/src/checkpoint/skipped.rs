@@ -1,4 +1,4 @@
-//! What is not kept, and why.
+//! Files that a checkpoint skips, and why.
 
 use std::{fmt, path::PathBuf};
 

@@ -1,5 +1,5 @@
-//! Letting the owner into what a command closed (`chmod -R 644 .` shuts every folder), so that a
-//! restore can keep it and bring it back. Only a restore does this: taking snapshots changes nothing.
+//! Restores the owner's access to closed folders (`chmod -R 644 .` shuts every folder), so that a restore can keep it
+//! and bring it back. Only a restore does this: taking snapshots changes nothing.
 
 use std::os::fd::OwnedFd;
 

@@ -1,4 +1,4 @@
-//! What a restore would overwrite that is not the session's own: the person's work, or another session's.
+//! Conflicts of a restore: changes that it would overwrite and that are not the session's own.
 //!
 //! A session saves the files before everything that may write and again after each turn. Whatever then differs
 //! between the end of a turn and the beginning of the next, or since its newest snapshot, or since a restore, was

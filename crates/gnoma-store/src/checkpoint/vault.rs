@@ -1,4 +1,4 @@
-//! The folder with everything that was kept, for all workspaces.
+//! The vault: the folder with the checkpoints of all workspaces.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! Hearing of changes instead of looking for them: one inotify watch per folder, Linux only.
+//! Watches the workspace for file changes by inotify: one watch per folder, Linux only.
 //!
 //! The kernel queues an event before the call that caused it returns, so what a finished command did
 //! is known when the queue is read. Not heard are writes through a mapping, through a name outside

@@ -1,4 +1,4 @@
-//! Single calls with the work that they belong to, for sums by session, project, branch and task.
+//! Model calls with the work that they belong to, for sums by session, project, branch and task.
 //!
 //! A call is written in the transaction that settles it, so a day's calls and the day's sums (`arm_day`) agree. The
 //! sums stay for ever. Calls, and names that only they have, are removed after [`KEPT_DAYS`] by the next process that

@@ -1,4 +1,4 @@
-//! Whether a call fits into its limits. Pure.
+//! Checks a call against its caps and rate limits. Pure.
 
 use gnoma_core::ledger::{Amount, Level};
 

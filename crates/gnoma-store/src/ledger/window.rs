@@ -1,4 +1,4 @@
-//! What was taken of a pool within a window, and when the window lets go of it.
+//! Use of a rate limit within a sliding window, and when the window frees it.
 //!
 //! Days and months are sums of days. A window that rolls counts single calls as far as they are
 //! kept, and before that whole days: rather too much than too little.

@@ -1,4 +1,4 @@
-//! Paths as a person knows them.
+//! Formats paths as a person knows them.
 
 use std::path::{Path, PathBuf};
 

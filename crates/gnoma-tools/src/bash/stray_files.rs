@@ -1,4 +1,4 @@
-//! What a command leaves behind that decides over later runs of programs, under names that were absent when it began.
+//! Detects new files by which a command would influence later runs of programs.
 //!
 //! To hold such a name, an entry would have to stand in the workspace, and the archives, copies and tests of the command
 //! would find it. So the command may make it, and a person decides about it when the command has ended.

@@ -1,4 +1,4 @@
-//! Commands run where nobody can answer: what tells them so, and what is said when they wanted somebody.
+//! The environment of unattended commands: no editor, no pager, no terminal prompts.
 //!
 //! Editors, pagers and questions would wait until the time is up. An editor that does not exist ends at once in every
 //! program, and its name says why.

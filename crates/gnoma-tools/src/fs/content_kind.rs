@@ -1,4 +1,4 @@
-//! What a file is, judged by its first bytes and never by its name.
+//! Detects binary files, images and text by their first bytes.
 
 use gnoma_core::picture::image_type;
 

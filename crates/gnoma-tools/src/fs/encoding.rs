@@ -1,4 +1,4 @@
-//! What a model does not see of a text: its encoding, a byte order mark, its line ends.
+//! Text encodings: the byte order mark (BOM), UTF-16 and line endings that a model does not see.
 //!
 //! A text is decoded before it is shown or edited and encoded before it is written, so that what was hidden is kept.
 //! Only what can be encoded again to the same bytes is decoded; anything else stays bytes.

@@ -1,4 +1,4 @@
-//! What the model has seen: the content of each file when it was last read or written here.
+//! Records the content of each file when the model last read or wrote it, to detect stale edits.
 //!
 //! Content is remembered as a hash, not as a time: a time stamp changes without the content (a
 //! checkout, a formatter with nothing to do) and, within one clock tick, the content without the stamp.

@@ -1,4 +1,4 @@
-//! Which files a glob means.
+//! Glob patterns of the file tools.
 //!
 //! `*` and `?` stay within one name, `**` spans folders, `{a,b}` and `[ab]` choose. A glob without `/`
 //! is for the file's name at any depth, one with `/` for the path below the searched folder.

@@ -1,4 +1,4 @@
-//! Why a file tool does not carry out a call.
+//! Errors of the file tools.
 
 use gnoma_core::{ToolOutcome, tool::ToolOutput};
 

@@ -1,4 +1,4 @@
-//! The names that can complete what is being written, and how they are listed.
+//! Completion candidates for the text before the cursor.
 
 use crate::{
     complete::{CompletionKind, Query},

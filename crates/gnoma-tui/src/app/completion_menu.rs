@@ -1,4 +1,4 @@
-//! The drop-down below the editor: files behind `@`, commands behind `/`.
+//! The completion menu (autocomplete) below the editor: files behind `@`, slash commands behind `/`.
 
 use gnoma_core::protocol::CommandInfo;
 

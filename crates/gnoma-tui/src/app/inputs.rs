@@ -1,4 +1,4 @@
-//! What every input means: who takes it, and what follows from it.
+//! Dispatches every input to the part of the view that handles it.
 
 use std::{mem, time::Instant};
 

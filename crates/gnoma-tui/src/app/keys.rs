@@ -1,4 +1,4 @@
-//! Where a key goes, and what the keys do that are not editing.
+//! Key bindings that do not edit: Ctrl+C and Esc interrupt, Ctrl+O expands, and where every key goes.
 
 use gnoma_core::protocol::Request;
 

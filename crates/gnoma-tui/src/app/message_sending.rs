@@ -1,5 +1,5 @@
-//! What happens to what was written: it is sent, steers the running turn, waits for its end, or is
-//! a command or a shell line. Whatever cannot be delivered comes back.
+//! Sends the written message: at once, as steering of the running turn, or queued for its end. Whatever cannot be
+//! delivered comes back.
 
 use std::collections::VecDeque;
 

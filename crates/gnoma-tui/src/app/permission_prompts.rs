@@ -1,5 +1,5 @@
-//! Questions for permission: one is shown, the others wait behind it. Keys that belong to a sentence
-//! which is being written never answer one.
+//! Permission prompts: one is shown, the others wait behind it. Keys that belong to a sentence which is being written
+//! never answer one.
 
 use std::{
     collections::VecDeque,

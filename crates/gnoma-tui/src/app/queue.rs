@@ -1,4 +1,4 @@
-//! What is on its way from the editor to the conversation.
+//! Messages that are queued between editor and conversation.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What the session says.
+//! Handles the events of the session.
 
 use gnoma_core::{
     Event, Message, Usage,

@@ -1,4 +1,4 @@
-//! The picture: the conversation, below it what is waiting, below that the editor or what covers it, and at the
+//! Renders the frame: the conversation, below it what is waiting, below that the editor or what covers it, and at the
 //! bottom the status line.
 
 use std::time::{Duration, Instant};

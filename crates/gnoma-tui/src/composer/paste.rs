@@ -1,5 +1,5 @@
-//! What a pasted text is: words to insert, too much to show, or the path of an image that was
-//! dropped on the terminal. It looks at the text alone; whether a file exists is for others to say.
+//! Classifies pasted text: words to insert, a large paste shown as a chip, or the path of an image that was dropped on
+//! the terminal. It looks at the text alone; whether a file exists is for others to say.
 
 use std::path::PathBuf;
 

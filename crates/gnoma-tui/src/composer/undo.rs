@@ -1,4 +1,4 @@
-//! What can be taken back and made again. Typing is taken back word by word.
+//! Undo and redo in the editor, word by word.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What changed inside a line, by words.
+//! Marks the words that changed inside a line.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! What a unified diff says. Lines of a hunk are counted, so that a removed line that begins with
-//! dashes is not taken for the name of a file.
+//! Parses unified diffs. Lines of a hunk are counted, so that a removed line that begins with dashes is not taken for
+//! the name of a file.
 
 pub(super) use gnoma_core::hunk_reader::Side;
 use gnoma_core::{diff::parse_cut_line, hunk_reader::HunkReader};

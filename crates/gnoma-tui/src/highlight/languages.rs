@@ -1,5 +1,5 @@
-//! What is known of each language, as data: marks of comments and texts, and the words that mean
-//! something. A list of words is one text, read when a word is looked up: it costs nothing before.
+//! The languages of syntax highlighting, as data: marks of comments and texts, and the words that mean something. A
+//! list of words is one text, read when a word is looked up: it costs nothing before.
 
 use crate::text::TextRole;
 

@@ -1,4 +1,4 @@
-//! What a question is about: all of what would run, or what the model wants to know.
+//! The body of a permission question: all of what would run, or what the model wants to know.
 
 use serde_json::{Map, Value};
 

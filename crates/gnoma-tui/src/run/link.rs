@@ -1,4 +1,4 @@
-//! The way to a session: requests go out with what they are for, and what comes back is turned into
+//! The connection of the view to a session: requests go out with what they are for, and what comes back is turned into
 //! inputs. Knows which session the window is attached to and gets it back when a connection breaks.
 
 use std::{

@@ -1,6 +1,6 @@
-//! How often frames are drawn: one at once after a pause, then so many a second. A frame for a key may come one
-//! frame early, so that a stream of events never delays its echo; the following frames make up for that gradually,
-//! so that a key never delays the stream either. Pure.
+//! Frame rate: one frame at once after a pause, then so many a second. A frame for a key may come one frame early, so
+//! that a stream of events never delays its echo; the following frames make up for that gradually, so that a key never
+//! delays the stream either. Pure.
 
 use std::time::{Duration, Instant};
 

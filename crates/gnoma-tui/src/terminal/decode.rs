@@ -1,6 +1,5 @@
-//! Bytes from a terminal to keys, pastes and answers. Pure: where reads cut the bytes makes no
-//! difference, answers are never taken for typed text however late they come, and what is not
-//! understood is dropped.
+//! Parses terminal input: bytes to keys, pastes and answers. Pure: where reads cut the bytes makes no difference,
+//! answers are never taken for typed text however late they come, and what is not understood is dropped.
 //!
 //! Source of the sequences: ECMA-48, the XTerm control sequences and the kitty keyboard protocol.
 

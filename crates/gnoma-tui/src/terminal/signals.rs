@@ -1,4 +1,4 @@
-//! Signals from the system: end, stop, continue, another size.
+//! Unix signals of the terminal program: end, stop, continue, window resize.
 
 use std::io;
 

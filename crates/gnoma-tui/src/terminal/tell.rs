@@ -1,5 +1,4 @@
-//! What a terminal can be asked to do besides showing text: take a text into its clipboard, notify,
-//! carry a title. Pure: bytes come out.
+//! Terminal features besides text: clipboard (OSC 52), notifications and title. Pure: bytes come out.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 

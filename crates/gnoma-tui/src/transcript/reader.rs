@@ -1,4 +1,5 @@
-//! What was shown folded, whole: one thing at a time in a part of the window, which is folded again with a key.
+//! The reader: expands what was shown folded, one thing at a time in a part of the window, which is folded again with
+//! a key.
 
 use super::folded_items::FoldedItem;
 use crate::{

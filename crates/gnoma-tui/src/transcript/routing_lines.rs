@@ -1,5 +1,5 @@
-//! What happens to an answer on its way: which models are called and how, which takes over, whether the work passed
-//! its check, and compactions.
+//! Lines about routing: which models are called and how, which takes over (failover), whether the work passed its
+//! check, and compactions.
 
 use std::time::Duration;
 

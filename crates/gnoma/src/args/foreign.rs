@@ -1,4 +1,4 @@
-//! Options that other assistants have, and what gnoma has in their place.
+//! Options of other assistants, and gnoma's in their place.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! What a server says when it wants to know who asks: the parameters of its `WWW-Authenticate` header.
+//! Parses the `WWW-Authenticate` header of an MCP server that requires authorization.
 
 /// A parameter of a challenge.
 pub(super) fn challenge_parameter(challenge: &str, name: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Why a person cannot be logged in at a server, or a login cannot be renewed.
+//! Errors of OAuth logins and token renewals.
 
 use std::{io, time::Duration};
 

@@ -1,4 +1,4 @@
-//! A login: from what a server says when it refuses to tokens, by way of a person's browser.
+//! The OAuth authorization code flow with PKCE, through a person's browser.
 
 use std::{
     io,

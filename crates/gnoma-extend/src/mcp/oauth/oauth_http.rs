@@ -1,4 +1,5 @@
-//! The way to authorization servers: gnoma's own connections, with limits. No redirect leads to another origin.
+//! HTTP requests to authorization servers, within limits and without redirects to other origins. No redirect leads to
+//! another origin.
 
 use std::time::Duration;
 

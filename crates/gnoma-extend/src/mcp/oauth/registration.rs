@@ -1,4 +1,4 @@
-//! Who gnoma is for an authorization server: agreed on before, described by a document, or registered (RFC 7591).
+//! Client registration at an authorization server: agreed on before, by a metadata document, or dynamic (RFC 7591).
 
 use oauth2::{AuthType, ClientId, ClientSecret, basic::BasicClient};
 use oauth2::{AuthUrl, EndpointNotSet, EndpointSet, RedirectUrl, TokenUrl};

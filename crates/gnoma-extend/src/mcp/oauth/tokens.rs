@@ -1,4 +1,4 @@
-//! The tokens of a server: in memory, and in the person's keyring, or else in a file that only its owner can read.
+//! OAuth tokens of an MCP server: in memory, and in the keyring or a private file.
 
 use std::{
     io,

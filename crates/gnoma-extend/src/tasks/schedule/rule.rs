@@ -1,5 +1,5 @@
-//! The times that a schedule names. They are numbered, so that whether one has passed or ran does not depend on how a
-//! clock or the rules of a time zone change.
+//! Rules of schedules: `every weekday at 9:00` and the like, as a numbered series of times. They are numbered, so that
+//! whether one has passed or ran does not depend on how a clock or the rules of a time zone change.
 
 use std::fmt;
 

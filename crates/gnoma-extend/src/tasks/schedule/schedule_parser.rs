@@ -1,4 +1,4 @@
-//! Schedules as people type them.
+//! Parses schedules as people type them: `weekdays 9:00`, `every 2 hours`.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The Responses API's words to ours: what an answer goes through from its first record to its last.
+//! Decodes the stream of the Responses API.
 
 use std::sync::Arc;
 

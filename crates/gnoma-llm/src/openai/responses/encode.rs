@@ -1,4 +1,4 @@
-//! Our words to the Responses API's.
+//! Encodes requests to the Responses API.
 
 use std::{borrow::Cow, sync::Arc};
 

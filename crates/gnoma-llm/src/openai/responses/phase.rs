@@ -1,4 +1,4 @@
-//! Whether a message was a remark in between or the answer.
+//! Separates remarks before tool calls from the final answer.
 //!
 //! Newer models tell their messages apart so (`commentary`, `final_answer`), and OpenAI asks to send the
 //! word back with each. It is kept as the signature of the text; the mark in front keeps signatures

@@ -1,4 +1,4 @@
-//! Text with what does not matter folded away, and where each piece came from.
+//! Normalizes text for loose matching (blanks, quotes), with the way back to the original.
 //!
 //! Folding never adds, drops or merges lines, so a match in folded text covers as many lines of the
 //! original as of the text that was looked for.

@@ -1,4 +1,4 @@
-//! Finding a text that is in a file, though not to the letter.
+//! Fuzzy matching for edits: finds a text that is in a file, though not to the letter.
 //!
 //! Comparison is loosened step by step, and the first step with a match decides: one match is taken,
 //! several are refused. A match never begins or ends inside a word, and white space overlooked at an

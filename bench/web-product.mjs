@@ -23,6 +23,10 @@ fn main() { let text = "two words"; println!("{}", text.split(' ').count()); }
 
 مرحبا بالعالم، هذا نص عربي.
 
+| اسم | قيمة |
+|---|---|
+| أ | ب |
+
     indented(code)
 
 [1]: https://example.org/reference
@@ -59,6 +63,8 @@ const numbered = (others = {}) => Array.from({ length: 40 }, (_, i) => `${others
 
 const TWO_FILES = "--- a/one.txt\n+++ b/one.txt\n@@ -1,2 +1,2 @@\n same\n-old words here\n+new words here\n--- /dev/null\n+++ b/report.txt\n@@ -0,0 +1,2 @@\n+first\n+-- a comment\n--- a/q.sql\n+++ b/q.sql\n@@ -10,2 +10,1 @@\n x\n--- SQL comment\n";
 
+const BINARY = "Binary or large files a/x.bin and b/x.bin differ\n--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,1 @@\n+a\n";
+
 export async function product(given) {
   given.desk.setDefaultTimeout(30000);
   for (const part of [questionsAndDiffs, conversation, messageBox, besideIt, firstChoices, lists, shell, programs]) await part(given);
@@ -77,6 +83,15 @@ async function questionsAndDiffs(given) {
   const { desk, say, told, write, idle, axe } = given;
   const parsed = await desk.evaluate(async (text) => (await import("/diff.js")).parse(text).map((it) => [it.path, it.added, it.removed, it.state]), TWO_FILES);
   say(JSON.stringify(parsed) === '[["one.txt",1,1,""],["report.txt",2,0,"new"],["q.sql",0,1,""]]', "a diff of several files is split by file, and counts lines that look like headers", JSON.stringify(parsed));
+  const binary = await desk.evaluate(async (text) => (await import("/diff.js")).parse(text).map((it) => [it.path, it.added]), BINARY);
+  say(JSON.stringify(binary) === '[["x.bin",0],["n.txt",1]]', "a binary file is a file of its own beside the next one", JSON.stringify(binary));
+  const long = await desk.evaluate(async () => {
+    const { diff, wholeOf } = await import("/diff.js");
+    const line = (end) => `x = 1;${" ".repeat(600)}${end}`;
+    const call = { name: "fs.edit", arguments: { path: "l.js", old_string: "", new_string: "", edits: [{ old_string: "a", new_string: line("evil_1()") }, { old_string: "b", new_string: line("evil_2()") }] } };
+    return diff(`--- a/l.js\n+++ b/l.js\n@@ -1,2 +1,2 @@\n-a\n-b\n+${line("").trimEnd()}…\n+${line("").trimEnd()}…\n`, { whole: wholeOf(call) }).textContent.match(/evil_\d/g);
+  });
+  say(JSON.stringify(long) === '["evil_1","evil_2"]', "what a long line hides at its end is shown before a yes", JSON.stringify(long));
   const marks = await desk.evaluate(async (text) => { const box = (await import("/diff.js")).diff(text); document.body.append(box); const all = [...box.querySelectorAll("mark")].map((it) => it.textContent); box.remove(); return all; }, TWO_FILES);
   say(JSON.stringify(marks) === '["old","new"]', "the words that changed are marked", JSON.stringify(marks));
 
@@ -221,19 +236,21 @@ async function conversation(given) {
   await write(desk, "markdown, please");
   await told(desk, "a note");
   await idle(desk);
+  // An answer with references is drawn once more when it is whole, a frame or two after the turn has ended.
+  await desk.waitForFunction(() => [...document.querySelectorAll("#messages a")].some((it) => it.href === "https://example.org/reference"), null, { timeout: 5000 }).catch(() => {});
   const seen = await desk.evaluate(() => {
     const all = [...document.querySelectorAll("#messages .message.assistant")].find((it) => it.textContent.includes("What was found"));
     const [links, text] = [[...all.querySelectorAll("a")].map((it) => it.href), all.textContent];
     return {
       links, headings: [...all.querySelectorAll("h3")].map((it) => it.textContent), both: all.querySelector("strong em")?.textContent, kept: text.includes("foo__bar__baz") && text.includes("& is an ampersand"),
       words: [...all.querySelectorAll(".code .k-word")].map((it) => it.textContent), language: all.querySelector(".code-head span").textContent, breaks: all.querySelectorAll("td br").length, indented: [...all.querySelectorAll(".code")].some((it) => it.textContent.includes("indented(code)")),
-      direction: getComputedStyle([...all.querySelectorAll("p")].find((it) => /مرحبا/.test(it.textContent))).direction, file: [...all.querySelectorAll("code")].some((it) => it.textContent === "src/main.rs"),
+      direction: [[...all.querySelectorAll("p")].find((it) => /مرحبا/.test(it.textContent)), [...all.querySelectorAll("table")].at(-1)].map((it) => getComputedStyle(it).direction).join(), file: [...all.querySelectorAll("code")].some((it) => it.textContent === "src/main.rs"),
     };
   });
   say(["https://en.wikipedia.org/wiki/Rust_(programming_language)", "https://en.wikipedia.org/wiki/Rust_(video_game)", "https://example.org/reference", "https://example.org/auto", "https://example.org/ci"].every((it) => seen.links.includes(it)), "links keep their parentheses, references and pictures with links lead where they say", seen.links.join(" "));
   say(seen.headings.join() === "What was found,A second heading" && seen.both === "both" && seen.kept && seen.breaks === 1 && seen.indented && seen.file, "headings, emphasis, entities, breaks, indented code and files of the project", JSON.stringify(seen.headings));
   say(seen.words.includes("fn") && seen.language === "rust", "code has the colours and the name of its language");
-  say(seen.direction === "rtl", "Arabic is written from the right");
+  say(seen.direction === "rtl,rtl", "Arabic is written from the right, also in tables");
   await axe(desk, "1280 light, Markdown");
 
   await write(desk, "explore");
@@ -402,7 +419,10 @@ async function besideIt(given) {
   await desk.click("#facts");
   await desk.waitForSelector("#panel .bars");
   const drawn = await desk.locator("#panel .bars").evaluateAll((all) => all.map((it) => [it.previousSibling.textContent, it.querySelectorAll("svg rect").length, Math.max(...[...it.querySelectorAll("rect")].map((bar) => bar.getBoundingClientRect().width))]));
-  say(drawn.length === 2 && drawn.every(([, bars, most]) => bars > 1 && most > 90), "what fills the context and what turns took are drawn", JSON.stringify(drawn));
+  say(drawn.length === 3 && drawn.slice(0, 2).every(([, bars, most]) => bars > 1 && most > 90), "what fills the context, what turns and what days took are drawn", JSON.stringify(drawn));
+  const { total } = JSON.parse(given.program("usage", "--json"));
+  const sums = await desk.locator("#panel dt", { hasText: "All sessions, 30 days" }).locator("+ dd").textContent({ timeout: 2000 }).catch(() => "");
+  say(total.calls > 10 && sums.includes(`${total.calls} calls`), "the sums of all sessions are those of gnoma usage", sums);
   await axe(desk, "1280 light, context and cost");
   await desk.click("#close-panel");
   await told(desk, "end it");

@@ -33,6 +33,24 @@ export async function fastPaint({ desk, base, say }) {
   say(all[0] < 150, "first paint", `${shown(all)} ms, ${load()}`);
 }
 
+/** What goes over the wire when a browser opens the page for the first time, and how long its main thread works at a time. */
+export async function lightPage({ person, browser, links, say }) {
+  const page = await person(1280, "light");
+  const network = await page.context().newCDPSession(page);
+  let bytes = 0;
+  network.on("Network.loadingFinished", ({ encodedDataLength }) => (bytes += encodedDataLength));
+  await network.send("Network.enable");
+  // The browser loads a page of its own as it starts.
+  await page.waitForTimeout(2000);
+  const { work, tasks } = await traced(browser, async () => {
+    await page.goto(links[0]);
+    await page.waitForSelector("#start button");
+  });
+  say(bytes < 120 * 1024, "the page is light", `${(bytes / 1024).toFixed(1)} KB`);
+  say(Math.max(...work) <= 50, "opening it keeps the browser busy for moments only", `${shown(work)} ms of CPU, ${shown(tasks)} ms in all, ${load()}`);
+  await page.context().close();
+}
+
 /** A diff of 5,000 lines in the review: until its first lines are there, and until all are. */
 export async function fastReview({ desk, browser, base, api, say, write, idle }) {
   const { session } = (await api("process/open", { interactive: true, detach: "keep" })).body.opened;

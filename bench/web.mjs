@@ -7,10 +7,12 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { hostilePlaces, hostileReply, PAYLOADS } from "./web-hostile.mjs";
 import { product, reply } from "./web-product.mjs";
-import { fastPaint, fastReview, flood } from "./web-speed.mjs";
+import { tasks } from "./web-tasks.mjs";
+import { fastPaint, fastReview, flood, lightPage } from "./web-speed.mjs";
 
-const { values: o } = parseArgs({ options: { pictures: { type: "boolean" }, turns: { type: "string", default: "2000" }, deltas: { type: "string", default: "20000" }, quick: { type: "boolean" }, speed: { type: "boolean" } } });
+const { values: o } = parseArgs({ options: { pictures: { type: "boolean" }, turns: { type: "string", default: "2000" }, deltas: { type: "string", default: "20000" }, quick: { type: "boolean" }, speed: { type: "boolean" }, hostile: { type: "boolean" }, tasks: { type: "boolean" }, looks: { type: "boolean" } } });
 const browserHome = createRequire(join(resolve(process.env.GNOMA_BROWSER), "x.js"));
 const { chromium } = browserHome("playwright-core");
 const AXE = readFileSync(browserHome.resolve("axe-core/axe.min.js"), "utf8");
@@ -21,19 +23,6 @@ let failed = 0;
 const say = (ok, name, more = "") => { if (!ok) failed++; console.log(ok ? "PASS" : "FAIL", name, more); return ok; };
 
 // ---- A model whose words are a script
-
-const PAYLOADS = [
-  "<script>window.__in=1</script>", "<img src=x onerror=window.__in=1>", "<svg onload=window.__in=1>", "<svg><script>window.__in=1</script></svg>", "<iframe src=javascript:window.__in=1>",
-  "<iframe srcdoc='<script>parent.__in=1</script>'>", "<body onload=window.__in=1>", "<a href=javascript:window.__in=1>x</a>", "[x](javascript:window.__in=1)", "[x](JaVaScRiPt:window.__in=1)",
-  "[x](java\tscript:window.__in=1)", "[x](data:text/html,<script>window.__in=1</script>)", "![x](javascript:window.__in=1)", "![x](https://evil.example/p.png)", "<img src=https://evil.example/p.png>",
-  "[x](vbscript:window.__in=1)", "[x](http://a\"onmouseover=window.__in=1)", "<http://evil.example/\" onclick=window.__in=1>", "`<script>window.__in=1</script>`", "```html\n<script>window.__in=1</script>\n```",
-  "```\"><script>window.__in=1</script>\nx\n```", "| <script>window.__in=1</script> | b |\n|---|---|\n| <img src=x onerror=window.__in=1> | c |", "# <script>window.__in=1</script>", "> <img src=x onerror=window.__in=1>", "- <svg/onload=window.__in=1>",
-  "</div></main><script>window.__in=1</script>", "--><script>window.__in=1</script>", "]]><script>window.__in=1</script>", "</textarea><script>window.__in=1</script>", "</title><script>window.__in=1</script>",
-  "<style>*{display:none}</style>", "<link rel=stylesheet href=https://evil.example/x.css>", "<meta http-equiv=refresh content='0;url=https://evil.example'>", "<base href=https://evil.example/>", "<form action=https://evil.example><button>x</button></form>",
-  "<object data=javascript:window.__in=1>", "<embed src=javascript:window.__in=1>", "<math><mtext><script>window.__in=1</script></mtext></math>", "<details open ontoggle=window.__in=1>", "<video><source onerror=window.__in=1>",
-  "<input autofocus onfocus=window.__in=1>", "<marquee onstart=window.__in=1>", "&lt;script&gt;window.__in=1&lt;/script&gt;", "\\u003cscript\\u003ewindow.__in=1\\u003c/script\\u003e", "${window.__in=1}",
-  "{{constructor.constructor('window.__in=1')()}}", "javascript:window.__in=1", "\u202e<script>window.__in=1</script>\u202c", "\u001b]8;;javascript:window.__in=1\u0007x\u001b]8;;\u0007", "<ScRiPt\u0000>window.__in=1</ScRiPt>",
-];
 
 const words = (text) => text.split(/(?<= )/).map((content) => ({ content }));
 const call = (name, args, id = "call_1", index = 0) => ({ tool_calls: [{ index, id, type: "function", function: { name, arguments: JSON.stringify(args) } }] });
@@ -65,13 +54,13 @@ function script(messages) {
     const text = "Here is **some** text with `code` and words, a list:\n\n- one\n- two\n\n```rust\nfn main() {}\nlet y = 2;\n```\n\nAnd a paragraph that goes on ".split(/(?<= )/);
     return { pieces: Array.from({ length: +o.deltas }, (_, i) => ({ content: i % text.length ? text[i % text.length] : `Part ${i}: ${text[0]}` })), burst: 100 };
   }
-  if (/hostile/.test(asked)) {
+  if (/hostile \d/.test(asked)) {
     const payload = PAYLOADS[+/\d+/.exec(asked)[0]];
     if (!results) return { pieces: [{ content: payload + "\n" }, call("bash", { command: "cat <<'END'\n" + payload + "\nEND" })] };
     if (results === 1) return { pieces: [{ content: payload }, call("fs_write", { path: `x ${payload.replace(/[/\u0000-\u001f\u202a-\u202e]/g, "_").slice(0, 60)}.txt`, content: payload }, "call_2")] };
     return { pieces: [{ content: "Said: " + payload + "\n\n" + payload }] };
   }
-  const other = reply(asked, { results, step, words, call });
+  const other = reply(asked, { results, step, words, call }) ?? hostileReply(asked, { results, call });
   if (other) return other;
   return { pieces: words(`Turn ${step}: understood. ${short(asked)} `) };
 }
@@ -83,7 +72,8 @@ function model() {
     let body = "";
     for await (const piece of request) body += piece;
     if (request.method === "GET") return response.end(JSON.stringify({ data: [{ id: "m1" }] }));
-    const { pieces, pause = 0, burst = 1, breaks = false } = script(JSON.parse(body).messages);
+    const { pieces, pause = 0, burst = 1, breaks = false, status, error } = script(JSON.parse(body).messages);
+    if (status) return response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify({ error: { message: error, type: "invalid_request_error" } }));
     response.setHeader("content-type", "text/event-stream");
     let calls = false;
     for (const [place, delta] of pieces.entries()) {
@@ -136,9 +126,10 @@ const api = async (path, body, bearer = token) => {
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
 const bad = [];
 const outside = new Set();
-async function person(width, colorScheme, link) {
+async function person(width, colorScheme, link, init = null) {
   const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 800 }, colorScheme, reducedMotion: "reduce", hasTouch: width < 500, serviceWorkers: process.env.PAGE ? "block" : "allow" });
   if (process.env.PAGE) await context.route(/:\d+\/([a-z-]+\.(js|css|svg|webmanifest))?($|[?#])/, unbuilt);
+  if (init) await context.addInitScript(init);
   const page = await context.newPage();
   page.on("console", (it) => it.type() === "error" && bad.push(it.text()));
   page.on("pageerror", (it) => bad.push(it.message));
@@ -160,10 +151,28 @@ const build = async () => (known ??= /content="([0-9a-f]{12})"/.exec(await (awai
 const told = (page, text) => page.waitForFunction((it) => document.getElementById("transcript").textContent.includes(it), text, { timeout: 30000 });
 const write = async (page, text) => { await page.fill("#say", text); await page.click("#send"); };
 const idle = (page) => page.waitForFunction(() => document.getElementById("stop").hidden && !document.getElementById("composer").hidden, null, { timeout: 60000 });
+/** Every state once more with `--looks`: light, dark, on a phone, at 200 % and in forced colours. */
+const LOOKS = [["light", 1280, 800, {}], ["dark", 1280, 800, { colorScheme: "dark" }], ["phone", 390, 844, {}], ["dark phone", 390, 844, { colorScheme: "dark" }], ["200 %", 640, 400, {}], ["forced colours", 1280, 800, { forcedColors: "active" }]];
+const tested = new Set();
 async function axe(page, name) {
   await page.evaluate(AXE);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"] }));
-  say(!violations.length, `axe: ${name}`, violations.map((it) => `${it.id} x${it.nodes.length}: ${it.nodes[0].target}`).join("; "));
+  const violations = async () => (await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"] }))).violations;
+  const judge = (found, look) => say(!found.length, `axe: ${look}`, found.map((it) => `${it.id} x${it.nodes.length}: ${it.nodes[0].target}`).join("; "));
+  judge(await violations(), name);
+  const state = name.replace(/^.*?, /, "");
+  if (!o.looks || tested.has(state)) return;
+  tested.add(state);
+  const usual = page.viewportSize();
+  // A list that covers a phone closes where it has a place beside the conversation.
+  for (const [look, width, height, media] of LOOKS.filter(([, width]) => usual.width >= 900 || width < 900)) {
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme: "light", forcedColors: "none", ...media });
+    await wait(150);
+    judge(await violations(), `${look}, ${state}`);
+  }
+  await page.setViewportSize(usual);
+  await page.emulateMedia({ colorScheme: /dark/.test(name) ? "dark" : "light", forcedColors: "none" });
+  await wait(150);
 }
 /** Takes a picture, small enough to lie in the project. */
 async function picture(page, name) {
@@ -180,7 +189,8 @@ async function picture(page, name) {
 async function speed() {
   const desk = await person(1280, "light", links[0]);
   await desk.waitForSelector("#start button");
-  const given = { desk, browser, base, deltas: o.deltas, api, say, told, write, idle, wait };
+  const given = { desk, browser, base, person, links, deltas: o.deltas, api, say, told, write, idle, wait };
+  await lightPage(given);
   await fastPaint(given);
   await fastReview(given);
   const session = (await api("process/open", { interactive: true, detach: "keep" })).body.opened.session;
@@ -359,7 +369,8 @@ async function day() {
   bad.splice(0, bad.length, ...bad.filter((it) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(it)));
 
   await desk.selectOption("#mode", "accept_edits");
-  for (let i = 0; i < PAYLOADS.length; i++) {
+  const many = o.quick ? Math.min(PAYLOADS.length, 50) : PAYLOADS.length;
+  for (let i = 0; i < many; i++) {
     await write(desk, `hostile ${i}`);
     for (;;) {
       await desk.waitForFunction(() => document.querySelector(".question:not([hidden]) .yes") || document.getElementById("stop").hidden, null, { timeout: 30000 });
@@ -379,9 +390,10 @@ async function day() {
     seen: document.getElementById("messages").textContent.includes("<script>window.__in=1</script>"),
     cards: document.querySelectorAll("#messages details.tool").length,
   }));
-  say(!inside.ran && !inside.elements && !inside.handlers && !inside.links.length && inside.seen, `${PAYLOADS.length} hostile texts in words, output, names and diffs stay text`, JSON.stringify(inside));
+  say(!inside.ran && !inside.elements && !inside.handlers && !inside.links.length && inside.seen, `${many} hostile texts in words, output, names and diffs stay text`, JSON.stringify(inside));
 
-  await product({ desk, phone, api, person, links, base, project, session, wait, say, told, write, idle, axe, picture, bad, before: OLD, after: NEW, last: "hostile 49" });
+  const program = (...args) => execFileSync(GNOMA, args, { cwd: project, env, encoding: "utf8" });
+  await product({ desk, phone, api, program, person, links, base, project, session, wait, say, told, write, idle, axe, picture, bad, before: OLD, after: NEW, last: `hostile ${many - 1}` });
 
   for (let i = 0; i < 40 && !(await desk.textContent("#messages")).includes("has two dashes"); i++) {
     await desk.evaluate(() => document.getElementById("transcript").scrollTo(0, 0));
@@ -431,7 +443,10 @@ async function day() {
 }
 
 try {
-  await (o.speed ? speed() : day());
+  if (o.speed) await speed();
+  else if (o.hostile) await hostilePlaces({ person, api, base, home, root, links, say, told, write, idle, wait });
+  else if (o.tasks) await tasks({ person, api, base, project, links, say, told, idle, wait, before: OLD });
+  else await day();
 } catch (error) {
   say(false, "it ran to its end", error.stack);
   for (const context of browser.contexts()) for (const [place, page] of context.pages().entries()) if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `failed-${browser.contexts().indexOf(context)}-${place}.png`) }).catch(() => {});

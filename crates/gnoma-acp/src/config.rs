@@ -178,11 +178,13 @@ fn mode_title(mode: PermissionMode) -> &'static str {
 fn mode_description(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Default => "Asks before every call",
-        PermissionMode::AcceptEdits => "Reads and edits, asks before everything else",
-        PermissionMode::Auto => "Reads, asks before everything else",
-        PermissionMode::Plan => "Reads and changes nothing",
+        PermissionMode::AcceptEdits => "Reads and edits freely; asks for the rest",
+        PermissionMode::Auto => {
+            "Reads freely; tries commands on a copy; asks before keeping changes"
+        }
+        PermissionMode::Plan => "Reads, and changes nothing",
         PermissionMode::Deny => "Runs nothing",
-        PermissionMode::Bypass => "Runs everything without asking",
+        PermissionMode::Bypass => "Asks only about what is dangerous",
     }
 }
 

@@ -86,6 +86,10 @@ pub(crate) struct ClientSession {
     /// The options that can be chosen, as the client was last told.
     told_options: Value,
     title: String,
+    /// How many requests about tasks wait for their answer.
+    task_requests: usize,
+    /// The last notice while one waits. It may be the end of a run, which the answer to the request says, too.
+    held_notice: Option<Event>,
 }
 
 impl ClientSession {
@@ -111,6 +115,8 @@ impl ClientSession {
             usage: None,
             told_options: Value::Null,
             title: String::new(),
+            task_requests: 0,
+            held_notice: None,
         }
     }
 
@@ -333,7 +339,43 @@ impl ClientSession {
         config::options_json(&self.view, &self.pinned)
     }
 
+    /// Holds notices back from now on: a request about tasks waits for its answer.
+    pub(crate) fn begin_task_request(&mut self) {
+        self.task_requests += 1;
+    }
+
+    /// Tells the notice that is held back: a request about tasks is about to be answered.
+    pub(crate) fn end_task_request(&mut self, fx: &mut Vec<SessionEffect>) {
+        self.task_requests = self.task_requests.saturating_sub(1);
+        if let Some(notice) = self.held_notice.take() {
+            self.tell_event(&notice, fx);
+        }
+    }
+
+    /// Answers a request about tasks with this text. A notice of the same text is dropped.
+    pub(crate) fn answer_task_request(&mut self, answer: &str, fx: &mut Vec<SessionEffect>) {
+        let is_answer =
+            |it: &mut Event| matches!(&*it, Event::Notice { text, .. } if text == answer);
+        drop(self.held_notice.take_if(is_answer));
+        self.end_task_request(fx);
+        let mut out = Vec::new();
+        self.translator.push_answer(answer, &mut out);
+        push_updates(out, fx);
+    }
+
     fn on_live_event(&mut self, event: &Event, fx: &mut Vec<SessionEffect>) {
+        if let Some(notice) = self.held_notice.take() {
+            self.tell_event(&notice, fx);
+        }
+        if self.task_requests > 0 && matches!(event, Event::Notice { level: NoticeLevel::Info, .. })
+        {
+            self.held_notice = Some(event.clone());
+        } else {
+            self.tell_event(event, fx);
+        }
+    }
+
+    fn tell_event(&mut self, event: &Event, fx: &mut Vec<SessionEffect>) {
         let mut out = Vec::new();
         let choices = self.view.models.iter().filter(|choice| choice.arm.is_some()).count();
         match event {

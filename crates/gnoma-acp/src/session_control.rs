@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::{
     config::{self, ConfigChoice},
-    effect::push_updates,
     error::RpcError,
     params::{Params, missing_parameter},
     prompt,
@@ -36,7 +35,11 @@ pub(crate) fn submit_prompt(
         };
         let wanted = Request::Task(TaskRequest::parse(&words).ok_or_else(elsewhere)?);
         let asked = PendingHostRequest::Task { session: id.clone(), request: request.clone() };
-        state.request_host(Some(&id), wanted, request, asked);
+        if state.request_host(Some(&id), wanted, request, asked)
+            && let Some(session) = state.sessions.get_mut(&id)
+        {
+            session.begin_task_request();
+        }
         return Ok(());
     }
     let (content, wanted) = match parse_own_command(&content, COMPACT) {
@@ -60,6 +63,16 @@ fn parse_own_command(content: &[Content], name: &str) -> Option<String> {
     (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim().to_owned())
 }
 
+/// Answers a request for a task that could not run, after the notice that is held back.
+fn fail_task(state: &mut AgentState, session: &SessionId, request: &RpcId, error: RequestError) {
+    let mut fx = Vec::new();
+    if let Some(open) = state.sessions.get_mut(session) {
+        open.end_task_request(&mut fx);
+    }
+    state.run_effects(session, fx);
+    state.answer_request(request, &Err(error.into()));
+}
+
 /// The host has answered about tasks, or a run has ended.
 pub(crate) fn on_task_reply(
     state: &mut AgentState,
@@ -68,7 +81,7 @@ pub(crate) fn on_task_reply(
     result: Result<Reply, RequestError>,
 ) {
     let (text, reason) = match result {
-        Err(error) => return state.answer_request(request, &Err(error.into())),
+        Err(error) => return fail_task(state, session, request, error),
         Ok(Reply::Task(report)) if report.state == TaskRunState::Stopped => {
             (report.summary, "cancelled")
         }
@@ -83,9 +96,7 @@ pub(crate) fn on_task_reply(
     };
     let mut fx = Vec::new();
     if let Some(open) = state.sessions.get_mut(session) {
-        let mut out = Vec::new();
-        open.translator.push_answer(&text, &mut out);
-        push_updates(out, &mut fx);
+        open.answer_task_request(&text, &mut fx);
     }
     state.run_effects(session, fx);
     state.answer_request(request, &Ok(json!({ "stopReason": reason })));

@@ -74,7 +74,7 @@ pub(crate) enum DriverError {
     #[error("a message cannot hold a block of the type `{kind}`")]
     UnknownBlock { kind: String },
     /// The program has closed its side and answers nothing any more.
-    #[error("the program has left")]
+    #[error("the program has exited")]
     ProgramLeft,
     /// Too many questions wait for the program.
     #[error("more than {max} questions are open")]

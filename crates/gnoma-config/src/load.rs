@@ -322,11 +322,12 @@ impl Loader<'_> {
 }
 
 /// Returns the reason why a file cannot be one with certificate authorities; `None` where it can.
-fn unusable_ca(path: &Path) -> Option<&'static str> {
+fn unusable_ca(path: &Path) -> Option<String> {
+    let shown = path.display();
     match bounded_file::read_start(path, MAX_CA_BYTES) {
-        Err(_) => Some("it names no file that can be read"),
+        Err(error) => Some(format!("`{shown}` cannot be read: {}", system_words(&error))),
         Ok(text) if text.windows(PEM.len()).any(|window| window == PEM) => None,
-        Ok(_) => Some("the file has no certificate in PEM"),
+        Ok(_) => Some(format!("`{shown}` has no certificate in PEM")),
     }
 }
 
@@ -356,15 +357,20 @@ mod tests {
                 ..Sources::default()
             };
             let loaded = load_settings(&sources).unwrap();
-            (loaded.settings.network.ca_file, loaded.findings.len())
+            let findings = loaded.findings.iter();
+            let why: Vec<_> = findings.map(|finding| finding.message.clone()).collect();
+            (loaded.settings.network.ca_file, why)
         };
+        let ignored = |why: &str| vec![format!("is ignored: {why}")];
         let own = Some(config_dir.join("own.pem"));
-        assert_eq!(loaded("own.pem", None), (own, 0));
-        assert_eq!(loaded("/nonexistent/ca.pem", None), (None, 1));
-        assert_eq!(loaded("other.txt", None), (None, 1));
+        assert_eq!(loaded("own.pem", None), (own, Vec::new()));
+        let why = "`/nonexistent/ca.pem` cannot be read: No such file or directory";
+        assert_eq!(loaded("/nonexistent/ca.pem", None), (None, ignored(why)));
+        let why = format!("`{}` has no certificate in PEM", config_dir.join("other.txt").display());
+        assert_eq!(loaded("other.txt", None), (None, ignored(&why)));
         let at_home = Some(PathBuf::from("/home/me/ca.pem"));
-        assert_eq!(loaded("", Some("~/ca.pem")), (at_home, 0));
+        assert_eq!(loaded("", Some("~/ca.pem")), (at_home, Vec::new()));
         let missing = Some(PathBuf::from("/nonexistent"));
-        assert_eq!(loaded("", Some("/nonexistent")), (missing, 0));
+        assert_eq!(loaded("", Some("/nonexistent")), (missing, Vec::new()));
     }
 }

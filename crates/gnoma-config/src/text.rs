@@ -99,7 +99,7 @@ impl SourceText {
         let plain: String = text.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect();
         let is_secret =
             speaks_of_secrets(text) || self.section_of(line).is_some_and(speaks_of_secrets);
-        mask_values(&plain, is_secret)
+        mask_values(&mask_logins(&plain), is_secret)
     }
 
     /// The table header that line `line` stands under.
@@ -115,7 +115,25 @@ fn speaks_of_secrets(line: &str) -> bool {
         .any(|word| SECRET_ENDINGS.iter().any(|ending| word.ends_with(ending)))
 }
 
-/// Puts stars, as many as characters, over what may be a secret in the values of `line`.
+/// Puts stars, as many as characters, over user names and passwords in the addresses of `line`.
+fn mask_logins(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(scheme) = rest.find("://") {
+        let (before, address) = rest.split_at(scheme + "://".len());
+        let end = address.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
+        let (address, behind) = address.split_at(end.unwrap_or(address.len()));
+        let (login, host) = address.split_at(address.rfind('@').unwrap_or(0));
+        shown.push_str(before);
+        shown.extend(std::iter::repeat_n('*', login.chars().count()));
+        shown.push_str(host);
+        rest = behind;
+    }
+    shown + rest
+}
+
+/// Puts stars, as many as characters, over what may be a secret in the values of `line`. Names of variables, as in
+/// `${WORK_KEY}`, are none.
 fn mask_values(line: &str, is_secret: bool) -> String {
     let (name, value) = match line.find('=') {
         Some(equals) => line.split_at(equals + 1),
@@ -130,7 +148,8 @@ fn mask_values(line: &str, is_secret: bool) -> String {
             continue;
         }
         let length = word.chars().count();
-        if is_secret || length >= SECRET_CHARS {
+        let is_variable = shown.ends_with("${") && matches!(c, '}' | ':');
+        if !is_variable && (is_secret || length >= SECRET_CHARS) {
             shown.extend(std::iter::repeat_n('*', length));
         } else {
             shown.push_str(&word);
@@ -200,6 +219,19 @@ mod tests {
         1 | model = "**************************"
           |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         "#);
+    }
+
+    #[test]
+    fn line_shows_no_password_of_an_address_but_the_name_of_a_variable() {
+        for (line, shown) in [
+            ("own = \"http://joe:p/w@host:9/v1\"", "own = \"http://*******@host:9/v1\""),
+            ("own = \"https://host/v1\" # @home", "own = \"https://host/v1\" # @home"),
+            ("api_key = \"${WORK_KEY}\"", "api_key = \"${WORK_KEY}\""),
+            ("api_key = \"${WORK_KEY:-sesame}\"", "api_key = \"${WORK_KEY:*******}\""),
+            ("api_key = \"${sesame\"", "api_key = \"${******\""),
+        ] {
+            assert_eq!(source(line).sanitize_line(line, 1), shown);
+        }
     }
 
     #[test]

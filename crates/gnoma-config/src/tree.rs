@@ -43,7 +43,7 @@ impl Tree {
             Self::Text(_) => "text",
             Self::Integer(_) => "a whole number",
             Self::Number(_) => "a decimal number",
-            Self::Bool(_) => "a truth value",
+            Self::Bool(_) => "a boolean",
             Self::List(_) => "a list",
             Self::Table(_) => "a table",
             Self::Other(words) => words,

@@ -17,7 +17,11 @@ use rustix::fs::OFlags;
 pub fn open(path: &Path) -> io::Result<File> {
     const WITHOUT_WAITING: i32 = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(WITHOUT_WAITING).open(path)?;
-    if !file.metadata()?.is_file() {
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::Error::other("it is a folder"));
+    }
+    if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
     Ok(file)
@@ -92,8 +96,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
-        for path in [&pipe, folder.path()] {
-            assert_eq!(read(path, 4).unwrap_err().to_string(), "it is not a regular file");
-        }
+        assert_eq!(read(&pipe, 4).unwrap_err().to_string(), "it is not a regular file");
+        assert_eq!(read(folder.path(), 4).unwrap_err().to_string(), "it is a folder");
     }
 }

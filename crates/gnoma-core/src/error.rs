@@ -125,6 +125,13 @@ impl ProviderError {
     }
 }
 
+/// Returns whether a proxy says with this HTTP status that the server behind it gave no usable answer: 502, and those
+/// that Cloudflare adds.
+#[must_use]
+pub const fn is_fault_behind_proxy(status: u16) -> bool {
+    matches!(status, 502 | 520..=523 | 525..=527 | 530)
+}
+
 impl fmt::Display for ProviderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Why nobody could be reached says that nobody could.
@@ -134,7 +141,7 @@ impl fmt::Display for ProviderError {
         }
         // A proxy says so of the server behind it.
         let is_behind_proxy =
-            self.kind == ErrorKind::Overloaded && matches!(self.status, Some(502 | 520));
+            self.kind == ErrorKind::Overloaded && self.status.is_some_and(is_fault_behind_proxy);
         if is_behind_proxy {
             let what = "no usable answer from the server behind the proxy";
             write!(f, "{}: {what}", self.provider)?;

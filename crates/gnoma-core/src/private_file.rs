@@ -53,8 +53,12 @@ impl<'p> FileReplacement<'p> {
     /// Puts the content in the file's place.
     ///
     /// # Errors
-    /// The file cannot be replaced; it is as it was.
+    /// The file cannot be replaced, or is a device, a pipe or a socket, such as `/dev/null`; it is as it was.
     pub fn commit(self) -> io::Result<()> {
+        let kind = self.path.symlink_metadata().map(|facts| facts.file_type());
+        if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink() && !kind.is_dir()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
         self.file.persist(self.path)?;
         // The new name, too, outlives a crash, except on file systems that cannot flush a folder.
         drop(File::open(folder_of(self.path)).and_then(|folder| folder.sync_all()));
@@ -68,7 +72,13 @@ fn folder_of(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _};
+    use std::{
+        fs,
+        os::unix::{
+            fs::{FileTypeExt as _, PermissionsExt as _},
+            net::UnixListener,
+        },
+    };
 
     use super::*;
 
@@ -85,6 +95,15 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         replace(&path, b"two").unwrap();
         assert_eq!((fs::read(&path).unwrap(), mode(&path)), (b"two".to_vec(), 0o600));
+    }
+
+    #[test]
+    fn device_pipe_or_socket_is_not_replaced_by_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let _socket = UnixListener::bind(&path).unwrap();
+        assert_eq!(replace(&path, b"x").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert!(path.symlink_metadata().unwrap().file_type().is_socket());
     }
 
     #[test]

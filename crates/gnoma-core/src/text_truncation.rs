@@ -10,28 +10,28 @@ const MAX_WORD_BYTES: usize = 512;
 #[must_use]
 pub fn word_prefix(text: &str, most: usize) -> &str {
     let (kept, rest) = text.split_at(text.floor_char_boundary(most));
-    if rest.starts_with(is_of_word) { before_last_word(kept) } else { kept }
+    if rest.starts_with(is_word_char) { before_last_word(kept) } else { kept }
 }
 
 /// The longest end of `text` of at most `most` bytes that begins between two words.
 #[must_use]
 pub fn word_suffix(text: &str, most: usize) -> &str {
     let (before, kept) = text.split_at(text.ceil_char_boundary(text.len().saturating_sub(most)));
-    if before.ends_with(is_of_word) { behind_first_word(kept) } else { kept }
+    if before.ends_with(is_word_char) { skip_partial_word(kept) } else { kept }
 }
 
 /// `text`, which was cut at its end, without the word that it ends in.
 #[must_use]
 pub fn before_last_word(text: &str) -> &str {
     let word =
-        text.bytes().rev().take(MAX_WORD_BYTES).take_while(|byte| is_of_word((*byte).into()));
+        text.bytes().rev().take(MAX_WORD_BYTES).take_while(|byte| is_word_char((*byte).into()));
     text.get(..text.len() - cut_word_length(word)).unwrap_or(text)
 }
 
 /// `text`, which was cut at its beginning, without the word that it begins with.
 #[must_use]
-pub fn behind_first_word(text: &str) -> &str {
-    let word = text.bytes().take(MAX_WORD_BYTES).take_while(|byte| is_of_word((*byte).into()));
+pub fn skip_partial_word(text: &str) -> &str {
+    let word = text.bytes().take(MAX_WORD_BYTES).take_while(|byte| is_word_char((*byte).into()));
     text.get(cut_word_length(word)..).unwrap_or(text)
 }
 
@@ -50,7 +50,7 @@ pub fn head_chars(text: &str, most: usize) -> &str {
 }
 
 /// True if a character can be part of a token, such as a word, a key or a path.
-fn is_of_word(c: char) -> bool {
+fn is_word_char(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || matches!(c, '_' | '-' | '+' | '/' | '=' | '.' | '~' | ':' | '@' | '%' | '{' | '}')
 }
@@ -82,7 +82,7 @@ mod tests {
             let (first, last) = (word_prefix(&text, most), word_suffix(&text, most));
             prop_assert!(first.len() <= most && text.starts_with(first));
             prop_assert!(last.len() <= most && text.ends_with(last));
-            let words = |text: &str| text.split(|c| !is_of_word(c)).filter(|w| !w.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+            let words = |text: &str| text.split(|c| !is_word_char(c)).filter(|w| !w.is_empty()).map(str::to_owned).collect::<Vec<_>>();
             prop_assert!(words(&text).starts_with(&words(first)));
             prop_assert!(words(&text).ends_with(&words(last)));
         }

@@ -45,7 +45,7 @@ impl fmt::Display for MemoryError {
             Self::Io(path, error) => write!(f, "cannot save {}: {error}", path.display()),
             Self::Empty => f.write_str("there is nothing to remember"),
             Self::TooLong => write!(f, "a line has at most {MAX_CHARS} characters"),
-            Self::Full => write!(f, "there are {MAX_LINES} lines, and there may be no more"),
+            Self::Full => write!(f, "there are {MAX_LINES} lines already, the maximum"),
             Self::NoLine(number) => write!(f, "there is no line {number}"),
             Self::ByHand(path) => write!(
                 f,

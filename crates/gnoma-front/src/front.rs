@@ -413,7 +413,7 @@ fn exit_after_turn(
 
 fn exit_after_unfit_answers(why: &str, answers: u32) -> Exit {
     report::print_line(format_args!(
-        "gnoma: no answer fits the JSON schema that is asked for ({answers} tried); the last one: {why}"
+        "gnoma: no answer fits the JSON schema ({answers} tried); the last one: {why}"
     ));
     Exit::Unfit
 }

@@ -8,7 +8,10 @@ use std::{
 };
 
 use anyhow::Context as _;
-use gnoma_core::{ErrorKind, ProviderError, error_policy::ExitMeaning, session::NoticeLevel};
+use gnoma_core::{
+    ErrorKind, ProviderError, error_policy::ExitMeaning, session::NoticeLevel,
+    system_error::without_numbers,
+};
 use gnoma_engine::routing::OWN;
 use gnoma_host::{HostError, HostErrorKind, Notices};
 
@@ -95,7 +98,7 @@ const MAX_HELD: usize = 100;
 
 /// Writes a line to standard error, and ignores that nobody can read it.
 pub fn print_line(text: impl fmt::Display) {
-    let text = text.to_string();
+    let text = without_numbers(&text.to_string()).into_owned();
     match HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         Some(held) if held.len() < MAX_HELD => held.push(text),
         Some(_) => (),

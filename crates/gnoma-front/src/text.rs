@@ -183,10 +183,11 @@ impl Text {
         Ok(())
     }
 
-    /// Writes what is sure to stay.
+    /// Writes what is sure to stay, without the blank lines at its end.
     fn write_held(&mut self, out: &mut Output) -> Result<(), OutputClosed> {
         let held = std::mem::take(&mut self.held);
-        if held.is_empty() { Ok(()) } else { out.push_text(&held) }
+        let answer = held.trim_end_matches(['\r', '\n']);
+        if answer.is_empty() { Ok(()) } else { out.push_text(answer) }
     }
 
     /// Ends the line of the answer, unless more of it comes in that line.
@@ -230,7 +231,8 @@ impl Text {
                 self.end_line(out)?;
             }
             Event::Continuing { time, most, joins } => {
-                self.write_held(out)?;
+                // Blank lines before the cut stand within the answer.
+                out.push_text(&std::mem::take(&mut self.held))?;
                 self.joins = *joins;
                 self.announce_continuation(&format!("({time} of {most})"), out)?;
             }

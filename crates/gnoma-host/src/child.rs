@@ -228,6 +228,7 @@ pub(crate) fn build_engine(
     options.permissions = Permissions::default();
     options.gauge = gauge;
     (options.scope, options.above) = (Some(scope), Some(rights));
+    options.step = Some(task.step).filter(|step| !step.is_empty()).map(Into::into);
     options.spawner = task.may_spawn.then_some(spawner);
     let engine = Engine::spawn(options);
     if arm.is_some() {

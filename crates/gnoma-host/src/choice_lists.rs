@@ -6,12 +6,14 @@ use gnoma_engine::{Arm, Routes};
 
 use crate::{Folders as _, Project, providers};
 
-/// Returns the configured providers.
+/// Returns the configured providers: those of the files as they are now, as another program may have added one.
 pub(crate) fn provider_choices(project: &Project) -> Vec<Choice> {
-    let provider = &project.routing.provider;
+    let current = &project.routing.provider;
+    let saved = providers::saved_settings(project);
+    let provider = saved.as_ref().map_or(current, |saved| &saved.provider);
     let choice = |name: String| Choice {
         about: provider.endpoints.get(&name).cloned().unwrap_or_default(),
-        current: provider.default.as_ref() == Some(&name),
+        current: current.default.as_ref() == Some(&name),
         name,
         ..Choice::default()
     };

@@ -30,7 +30,7 @@ use gnoma_tools::Sandbox;
 use tokio::{task::JoinSet, time::timeout};
 
 pub use crate::mcp_edit::{NewServer, add_server, remove_server};
-use crate::{Folders as _, Notices, Project, address_secrets, guard_setup, plugins};
+use crate::{Folders as _, Notices, Project, address_secrets, debug_log, guard_setup, plugins};
 
 /// The file in a project's folder that names servers, as other programs write it.
 const FILE: &str = ".mcp.json";
@@ -459,6 +459,7 @@ pub(crate) fn process_surroundings(project: &Project) -> ServerEnvironment {
         cwd: spec.folder.clone(),
         environment,
         enclosure,
+        reporter: debug_log::report_messages(project),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gnoma_core::{ModelInfo, task::box_future};
+use gnoma_core::{ModelInfo, duration::format_duration, task::box_future};
 use gnoma_guard::firewall::Connection;
 use tokio::{
     sync::watch,
@@ -29,6 +29,8 @@ pub(crate) struct ModelList {
 struct ListedModels {
     at: Instant,
     models: Vec<ModelInfo>,
+    /// The reason why there is no list, with the provider's name before it.
+    failure: Option<String>,
 }
 
 impl ListedModels {
@@ -62,6 +64,11 @@ impl ModelList {
     /// Whose models they are.
     pub(crate) fn provider(&self) -> &str {
         &self.server.provider_facts().name
+    }
+
+    /// Returns the reason why the server gave no list when it was last asked, with the provider's name before it.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.answers.borrow().as_ref()?.failure.clone()
     }
 
     /// Begins a look at the list.
@@ -101,10 +108,16 @@ async fn keep_asking(
     interval: Option<Duration>,
 ) {
     loop {
-        let models = timeout(PATIENCE, server.list_models()).await;
-        let models = models.ok().and_then(Result::ok).unwrap_or_default();
+        let (models, failure) = match timeout(PATIENCE, server.list_models()).await {
+            Ok(Ok(models)) => (models, None),
+            Ok(Err(error)) => (Vec::new(), Some(error.to_string())),
+            Err(_) => {
+                let (name, limit) = (&server.provider_facts().name, format_duration(PATIENCE));
+                (Vec::new(), Some(format!("{name}: no answer within {limit}")))
+            }
+        };
         let at = Instant::now();
-        let answer = ListedModels { at, models };
+        let answer = ListedModels { at, models, failure };
         let due = interval.map(|interval| at + interval);
         let is_needed = |looked: Instant| {
             // The list itself is among those that listen.

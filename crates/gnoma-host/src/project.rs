@@ -103,8 +103,9 @@ impl Project {
             (environment, &spec.folder),
             shared.clock().random_bits(),
         )?;
+        let guarded = (routing, &*firewall);
         let telemetry =
-            telemetry::find_telemetry(&lowered.otel, environment, routing, &shared, &notices);
+            telemetry::find_telemetry(&lowered.otel, environment, guarded, &shared, &notices);
         let places = Places::for_folder(&lowered.keeping, environment, &spec.folder);
         Ok(Self {
             spec,

@@ -7,10 +7,11 @@ use gnoma_config::{
     edit::Change,
     env::{bare_key, variables_of},
     load::check_value,
-    settings::Provider,
+    settings::{Provider, Settings},
 };
 use gnoma_core::{ErrorKind, Secret};
 use gnoma_llm::{KNOWN, Profile, catalogue};
+use gnoma_net::Http;
 
 pub use crate::new_provider::{KeySource, NewProvider};
 use crate::{
@@ -146,7 +147,8 @@ pub fn configured_providers(provider: &Provider) -> Vec<String> {
 pub async fn list_models(project: &Project) -> Vec<String> {
     let provider = &project.routing.provider;
     let asked = configured_providers(provider).into_iter().map(|name| async move {
-        let Ok(listed) = fetch_models(project, provider, &name).await else { return Vec::new() };
+        let http = project.shared.http(&project.routing.network);
+        let Ok(listed) = fetch_models(http, provider, &name).await else { return Vec::new() };
         if let Some(address) = provider_address(provider, &name) {
             project.shared.remember_models(&name, &address, listed.clone());
         }
@@ -161,8 +163,7 @@ fn provider_address(provider: &Provider, name: &str) -> Option<String> {
 }
 
 /// The models of a provider.
-async fn fetch_models(project: &Project, provider: &Provider, name: &str) -> Result<Vec<String>> {
-    let http = project.shared.http(&project.routing.network);
+async fn fetch_models(http: Http, provider: &Provider, name: &str) -> Result<Vec<String>> {
     let provider =
         gnoma_llm::connect_provider(crate_options::provider_profile(provider, name)?, http);
     let models = tokio::time::timeout(TIMEOUT, provider.list_models()).await;
@@ -195,7 +196,8 @@ pub(crate) async fn check_model(project: &Project) -> Result<()> {
         return Ok(());
     }
     // The provider may have got it since, and one that does not answer may have it, too.
-    let listed = fetch_models(project, provider, name).await.unwrap_or_default();
+    let http = project.shared.http(&project.routing.network);
+    let listed = fetch_models(http, provider, name).await.unwrap_or_default();
     match has_model(name, &listed, model) {
         Ok(()) => {
             project.shared.remember_models(name, &address, listed);
@@ -302,7 +304,10 @@ pub async fn try_new(
     let key = key.map(|key| Secret::new(bare_key(key.expose()).to_owned()));
     let shown = key.clone();
     let provider = new.apply(project.routing.provider.clone(), key, address_place);
-    fetch_models(project, &provider, &new.name).await.map_err(|error| {
+    // As the next session will ask it.
+    let network = saved_settings(project).map(|saved| saved.network);
+    let http = project.shared.http(network.as_ref().unwrap_or(&project.routing.network));
+    fetch_models(http, &provider, &new.name).await.map_err(|error| {
         let cause = project.firewall.redact_text(&error.cause).into_owned();
         let cause = match shown.as_ref().map(Secret::expose) {
             Some(key) if !key.is_empty() => cause.replace(key.as_str(), "[key]"),
@@ -310,6 +315,12 @@ pub async fn try_new(
         };
         HostError { cause, ..error }
     })
+}
+
+/// Returns the settings of the files as they are now, which the next session has; `None` if they cannot be used.
+pub(crate) fn saved_settings(project: &Project) -> Option<Settings> {
+    let loaded = gnoma_config::load_settings(&crate_options::setting_sources(&project.spec));
+    loaded.ok().map(|loaded| loaded.settings)
 }
 
 /// Reports whether a variable of the environment can have this name.

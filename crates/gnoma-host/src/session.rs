@@ -61,7 +61,6 @@ pub fn options_with(
     let spec = &project.spec;
     let permissions = session_permissions(project)?;
     let rules = rule_reach(project, &permissions);
-    let limits = turn_limits(project);
     let shape = spec.answer_schema.as_ref().map(AnswerForm::from_schema).transpose();
     let shape = shape.map_err(|error| HostError::usage(error.to_string()))?;
     let mut tools = session_tools(project, &id, trials.clone(), rules.clone());
@@ -83,11 +82,12 @@ pub fn options_with(
         permissions,
         firewall: Arc::clone(&project.firewall),
         interactive: spec.interactive,
-        limits,
+        limits: turn_limits(project),
         history: Vec::new(),
         measured: None,
         keeping: PersistenceOptions::default(),
         scope: None,
+        step: None,
         above: None,
         gauge: Arc::default(),
         spawner: None,

@@ -123,7 +123,7 @@ fn is_theme(project: &Project, name: &str) -> bool {
 /// as if it had been begun with that one.
 pub(crate) fn describe_choice(origin: Origin) -> String {
     match origin {
-        Origin::Flag => " (you chose it with /model or --model)".to_owned(),
+        Origin::Flag => " (you chose it for this session)".to_owned(),
         Origin::User => " (set in your configuration)".to_owned(),
         origin => format!(" (set by {origin})"),
     }

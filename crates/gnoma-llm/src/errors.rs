@@ -285,12 +285,19 @@ pub(crate) fn refused_size(profile: &Profile, error: ProviderError, bytes: usize
     if !is_vague || bytes > SMALL_BYTES {
         return error;
     }
-    let hint = format!(
-        "The request is small, so a proxy in front of {} limits what it lets through: raise that \
-         limit (nginx: `client_max_body_size`). {}",
-        profile.base_url,
-        profile.describe_address()
-    );
+    let url = &profile.base_url;
+    let hint = if profile.has_vendor_address() {
+        format!(
+            "The request is small, so a proxy between you and {url} limits what it lets through: ask whoever runs it to \
+             raise that limit."
+        )
+    } else {
+        format!(
+            "The request is small, so a proxy in front of {url} limits what it lets through: raise that limit (nginx: \
+             `client_max_body_size`). {}",
+            profile.describe_address()
+        )
+    };
     ProviderError { kind: ErrorKind::BadRequest, ..error }.with_hint(hint)
 }
 
@@ -319,11 +326,9 @@ pub(crate) fn redirect_error(
 
 /// The connection ended before the answer did.
 pub(crate) fn truncated_answer(profile: &Profile) -> ProviderError {
-    ProviderError::new(
-        ErrorKind::Network,
-        &profile.name,
-        "the connection ended before the answer was complete",
-    )
+    let message = "the connection ended before the answer was complete";
+    ProviderError::new(ErrorKind::Network, &profile.name, message)
+        .with_hint(remedy::of_connection(profile, NetErrorKind::Broken))
 }
 
 /// The system's words for a process that has as many files and connections open as it may.
@@ -334,7 +339,9 @@ pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
     let kind = match error.kind {
         NetErrorKind::Timeout => ErrorKind::Timeout,
         NetErrorKind::Connect | NetErrorKind::Proxy => ErrorKind::Unreachable,
-        NetErrorKind::Certificate | NetErrorKind::Authorities => ErrorKind::Certificate,
+        NetErrorKind::Certificate | NetErrorKind::ClientCertificate | NetErrorKind::Authorities => {
+            ErrorKind::Certificate
+        }
         NetErrorKind::Broken => ErrorKind::Network,
         NetErrorKind::Invalid => ErrorKind::BadRequest,
         NetErrorKind::NoTls | NetErrorKind::NoHttp => ErrorKind::WrongServer,

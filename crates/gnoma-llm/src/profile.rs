@@ -373,13 +373,13 @@ impl Profile {
     pub(crate) fn describe_address(&self) -> String {
         let (name, url) = (&self.name, &self.base_url);
         match &self.address_source {
-            Some(place) => format!("Check {place}, now {url}."),
+            Some(place) => format!("Check the address {url} in {place}."),
             None if !self.has_vendor_address() => {
-                format!("Check `provider.endpoints.{name}`, now {url}.")
+                format!("Check the address {url} in `provider.endpoints.{name}`.")
             }
             None => format!(
-                "gnoma asks {url}, its own address for `{name}`: a proxy or a login page between you and it may have \
-                 answered."
+                "gnoma asks {url}, the address that it knows for `{name}`: a proxy or a login page in between may have \
+                 answered. Open it in a browser to see."
             ),
         }
     }

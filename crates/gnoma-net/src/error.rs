@@ -8,6 +8,8 @@ use crate::trust::{CertificateFault, describe_certificate_error};
 
 /// rustls's words for an answer that is no TLS; it has no other sign.
 const NO_TLS: &str = "received corrupt message of type InvalidContentType";
+/// rustls's words for a server that ends a connection because the client sent no certificate.
+const NO_CLIENT_CERTIFICATE: &str = "received fatal alert: CertificateRequired";
 /// hyper's words for an answer that is no HTTP, such as an alert of TLS.
 const NO_HTTP: &str = "invalid HTTP version parsed";
 /// The standard library's words for a name that gives no address; the system's stand behind them.
@@ -36,6 +38,8 @@ pub enum NetErrorKind {
     Proxy,
     /// The server's certificate is not one to trust.
     Certificate,
+    /// The server wants a certificate of its client, which gnoma cannot send.
+    ClientCertificate,
     /// The file of certificate authorities that are to be trusted cannot be used.
     Authorities,
     /// Connected, then silent for too long, or the connection took too long.
@@ -105,6 +109,10 @@ pub(crate) fn to_net_error(error: &reqwest::Error, proxy: Option<String>) -> Net
     };
     let kind = match kind {
         NetErrorKind::Connect if cause.contains(NO_TLS) => NetErrorKind::NoTls,
+        // A server of TLS 1.3 looks at the client's certificate after the connection is made.
+        NetErrorKind::Connect | NetErrorKind::Broken if cause.contains(NO_CLIENT_CERTIFICATE) => {
+            NetErrorKind::ClientCertificate
+        }
         NetErrorKind::Connect if distrust.is_some() => NetErrorKind::Certificate,
         NetErrorKind::Connect if proxy.is_some() => NetErrorKind::Proxy,
         NetErrorKind::Broken if cause.contains(NO_HTTP) => NetErrorKind::NoHttp,
@@ -119,7 +127,13 @@ pub(crate) fn to_net_error(error: &reqwest::Error, proxy: Option<String>) -> Net
         let host = url.host_str().unwrap_or("?");
         message = format!("{message} ({}://{host}{port}{})", url.scheme(), url.path());
     }
-    let is_said = matches!(kind, NetErrorKind::NoTls | NetErrorKind::NoHttp);
+    let is_said = matches!(
+        kind,
+        NetErrorKind::NoTls
+            | NetErrorKind::NoHttp
+            | NetErrorKind::ClientCertificate
+            | NetErrorKind::Timeout
+    );
     if !is_said && !cause.is_empty() {
         message = format!("{message}: {}", in_words(&without_numbers(&cause)));
     }
@@ -134,6 +148,9 @@ fn describe_kind(kind: NetErrorKind) -> &'static str {
         NetErrorKind::Connect => "cannot connect",
         NetErrorKind::Proxy => "cannot connect through the proxy",
         NetErrorKind::Certificate => "the server's certificate is not trusted",
+        NetErrorKind::ClientCertificate => {
+            "the server wants a client certificate, which gnoma cannot send"
+        }
         NetErrorKind::Authorities => "cannot read the certificate authorities",
         NetErrorKind::Invalid => "unusable address",
         NetErrorKind::Broken => "the connection broke",

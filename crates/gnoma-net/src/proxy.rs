@@ -7,11 +7,13 @@ use hyper_util::client::proxy::matcher::Matcher;
 /// The variables that name a proxy.
 const VARIABLES: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+/// The variables that name hosts which need no proxy.
+const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
 /// Most characters of a value that are shown.
 const MAX_SHOWN_CHARS: usize = 80;
 
-/// Describes the proxy variables whose values are no address of a proxy, a sentence each. `read` returns the value of a
-/// variable. No password is in a sentence.
+/// Describes what has no effect in the proxy variables, a sentence each: values that are no address of a proxy, and
+/// exceptions with a port. `read` returns the value of a variable. No password is in a sentence.
 pub fn unusable_proxies<'a>(read: impl Fn(&str) -> Option<&'a str>) -> Vec<String> {
     let set = VARIABLES.iter().filter_map(|name| Some((name, read(name)?.trim())));
     let unusable = set.filter(|(_, value)| !value.is_empty() && !is_proxy(value));
@@ -21,7 +23,25 @@ pub fn unusable_proxies<'a>(read: impl Fn(&str) -> Option<&'a str>) -> Vec<Strin
             "{name} is `{shown}`, which is not an address such as http://proxy:3128; it is not used"
         )
     };
-    unusable.map(describe).collect()
+    let has_proxy = VARIABLES.iter().any(|name| read(name).is_some_and(|value| !value.is_empty()));
+    let exceptions = EXCEPTIONS.iter().filter_map(|name| Some((name, read(name)?)));
+    let exceptions = exceptions.filter(|_| has_proxy);
+    let ported = exceptions.flat_map(|(name, hosts)| {
+        let hosts = hosts.split(',').map(str::trim).filter(|host| has_port(host));
+        hosts.map(move |host| {
+            let shown = without_credentials(host);
+            format!("{name} has `{shown}`, which exempts no host; write it without its port")
+        })
+    });
+    unusable.map(describe).chain(ported).collect()
+}
+
+/// Reports whether an exception ends with a port, which the HTTP library compares with names of hosts.
+fn has_port(exception: &str) -> bool {
+    exception.rsplit_once(':').is_some_and(|(host, port)| {
+        let is_whole_host = !host.contains(':') || host.ends_with(']');
+        is_whole_host && !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit())
+    })
 }
 
 /// Reports whether the HTTP library can use `value` as a proxy.
@@ -66,5 +86,21 @@ mod tests {
         {
             assert_eq!(told(good), [""; 0], "{good}");
         }
+    }
+
+    #[test]
+    fn no_proxy_entries_with_a_port_are_told_if_there_is_a_proxy() {
+        let told = |proxy: &'static str| {
+            unusable_proxies(|name| match name {
+                "HTTPS_PROXY" => Some(proxy),
+                "NO_PROXY" => Some("a.example, b.example:8080,::1,[::1]:80,10.0.0.0/8"),
+                _ => None,
+            })
+        };
+        let one = |host| {
+            format!("NO_PROXY has `{host}`, which exempts no host; write it without its port")
+        };
+        assert_eq!(told("http://proxy:3128"), [one("b.example:8080"), one("[::1]:80")]);
+        assert_eq!(told(""), [""; 0]);
     }
 }

@@ -225,7 +225,7 @@ pub fn host_of(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = host.rsplit('@').next().unwrap_or_default();
-    format!("{scheme}://{host}")
+    if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") }
 }
 
 fn check_url<'u>(place: &'static str, url: &'u str) -> Result<&'u str, OptionError> {

@@ -1,4 +1,4 @@
-//! A choice in words: the candidates, each one's numbers, what excluded the others, and the seed.
+//! A choice in words: the candidates, each one's numbers, and what excluded the others.
 
 use std::fmt::Write;
 
@@ -8,18 +8,18 @@ use crate::{
 };
 
 impl RouterChoice {
-    /// Lines for people. `offers` and `seed` are those the choice was made with.
+    /// Lines for people. `offers` are those that the choice was made among.
     #[must_use]
-    pub fn explain(&self, offers: &[Offer], seed: u64) -> Vec<String> {
+    pub fn explain(&self, offers: &[Offer]) -> Vec<String> {
         let name = |offer: usize| {
             offers.get(offer).map_or_else(|| "?".to_owned(), |offer| offer.arm.to_string())
         };
         let mut lines = vec![match &self.decision {
             Decision::Run(arms) => {
                 let names: Vec<String> = arms.iter().map(ToString::to_string).collect();
-                format!("run {} (seed {seed})", names.join(" and "))
+                format!("run {}", names.join(" and "))
             }
-            Decision::Accept(attempt) => format!("deliver attempt {} (seed {seed})", attempt + 1),
+            Decision::Accept(attempt) => format!("deliver attempt {}", attempt + 1),
             Decision::Impossible => "no arm may do this task".to_owned(),
         }];
         if let Some(value) = self.accept_value {

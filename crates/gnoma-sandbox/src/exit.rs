@@ -17,6 +17,33 @@ const UNREACHED: u8 = 3;
 /// Stands at the beginning of a message of the same length that processes were ended with the command.
 const LEFT_RUNNING: u8 = 4;
 
+/// Stands at the beginning of a message of the same length that processes were listed.
+const LISTED_PROCESSES: u8 = 5;
+
+/// Stands at the beginning of a message of the same length that the root of the machine was listed.
+const LISTED_ROOT: u8 = 6;
+
+/// The message that the command listed processes, and found only those of its sandbox.
+#[cfg(target_os = "linux")]
+pub(crate) const LISTED_PROCESSES_MESSAGE: [u8; ENDING_BYTES] = [LISTED_PROCESSES, 0, 0];
+
+/// The message that the command listed the root of the machine, and found only what its sandbox shows.
+#[cfg(target_os = "linux")]
+pub(crate) const LISTED_ROOT_MESSAGE: [u8; ENDING_BYTES] = [LISTED_ROOT, 0, 0];
+
+/// True if a message of the launcher says that the command listed processes, and found only those of its sandbox.
+#[must_use]
+pub fn is_process_list([kind, _, _]: [u8; ENDING_BYTES]) -> bool {
+    kind == LISTED_PROCESSES
+}
+
+/// True if a message of the launcher says that the command listed the root of the machine, and found only what its
+/// sandbox shows.
+#[must_use]
+pub fn is_root_list([kind, _, _]: [u8; ENDING_BYTES]) -> bool {
+    kind == LISTED_ROOT
+}
+
 /// The message that the command left processes in the background, which its layer cannot outlive.
 #[cfg(target_os = "linux")]
 pub(crate) const LEFT_RUNNING_MESSAGE: [u8; ENDING_BYTES] = [LEFT_RUNNING, 0, 0];

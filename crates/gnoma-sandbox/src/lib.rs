@@ -61,7 +61,8 @@ pub use closed_stdout::stdout_was_closed;
 pub use environment::{SCRUBBED, is_scrubbed, renumber_git_settings};
 pub use error::{DescriptorError, MemoryFolderError};
 pub use exit::{
-    ENDING_BYTES, decode_exit_status, decode_tried_file, is_left_running, is_unreached,
+    ENDING_BYTES, decode_exit_status, decode_tried_file, is_left_running, is_process_list,
+    is_root_list, is_unreached,
 };
 pub use memory::MemoryFolder;
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, ReadScope, STAND_IN_MODE};
@@ -87,3 +88,10 @@ pub fn reports_tried_files() -> bool {
 pub use parent_lifetime::end_with_parent;
 pub use sandbox_denial::describe_sandbox_denial;
 pub use session_sandbox::SessionSandbox;
+
+/// True if the sandbox reports which sealed files a command tries to open: nowhere but on Linux.
+#[cfg(not(target_os = "linux"))]
+#[must_use]
+pub fn reports_tried_files() -> bool {
+    false
+}

@@ -10,6 +10,9 @@ use std::{
 
 use crate::policy::{CommandLimits, Overlay, Policy, ReadScope};
 
+/// Stands for the process that should hold the session's namespaces and does not: nothing may run without it.
+pub(crate) const MISSING_SESSION: u32 = 0;
+
 /// Stands between the policy and the command.
 const END: &str = "--";
 

@@ -32,7 +32,8 @@ pub struct Policy {
     pub sealed: Vec<PathBuf>,
     /// Files and folders outside of what is shown that the command finds and cannot open, instead of none: so it notices
     /// that there is something. Only where what can be read is a list, and the launcher reports which files a command
-    /// tried to open; these have the numbers behind those of `sealed`.
+    /// tried to open; these have the numbers behind those of `sealed`. A folder that leads to what is shown is found
+    /// with the others of these names, and cannot be listed.
     pub outside_names: Vec<PathBuf>,
     /// Files and folders in what is shown that the command does not find at all. Only where what can be read is a list.
     pub absent: Vec<PathBuf>,

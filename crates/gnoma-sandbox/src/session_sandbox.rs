@@ -26,6 +26,16 @@ impl SessionSandbox {
         Self { environment: Some(variables), ..self }
     }
 
+    /// Walls that run no command without namespaces where the machine seemed to permit them. Otherwise a command runs
+    /// without them when the system refuses them at that moment.
+    #[must_use]
+    #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "only Linux has namespaces"))]
+    pub fn requiring_namespaces(mut self) -> Self {
+        #[cfg(target_os = "linux")]
+        self.linux.require_namespaces();
+        self
+    }
+
     /// Gives a launcher what its command gets.
     #[cfg(target_os = "linux")]
     fn apply_environment(&self, mut launcher: Command) -> Command {
@@ -198,7 +208,7 @@ mod linux {
             session::READY,
             view,
         },
-        plan::LaunchPlan,
+        plan::{LaunchPlan, MISSING_SESSION},
         policy::Overlay,
         word_codec,
     };
@@ -210,6 +220,8 @@ mod linux {
     pub(super) struct SessionSandbox {
         launcher: PathBuf,
         holder: Mutex<Holder>,
+        /// Without namespaces no command runs, if any are wanted.
+        is_required: bool,
     }
 
     #[derive(Debug)]
@@ -227,7 +239,11 @@ mod linux {
     impl SessionSandbox {
         pub(super) fn new(launcher: PathBuf, namespaces: bool) -> Self {
             let holder = if namespaces { Holder::Absent(0) } else { Holder::Unwanted };
-            Self { launcher, holder: Mutex::new(holder) }
+            Self { launcher, holder: Mutex::new(holder), is_required: false }
+        }
+
+        pub(super) fn require_namespaces(&mut self) {
+            self.is_required = true;
         }
 
         pub(super) fn command(
@@ -327,11 +343,20 @@ mod linux {
             {
                 *holder = Holder::Absent(*number);
             }
-            if let Holder::Absent(number) = *holder {
-                *holder = start_holder(&self.launcher, number + 1).unwrap_or_else(Holder::Failed);
+            let next = match &*holder {
+                Holder::Absent(number) => Some(number + 1),
+                // What the system refused a moment ago it may grant now.
+                Holder::Failed(HolderError::Refused(_) | HolderError::Io(_)) => Some(MAX_HOLDERS),
+                Holder::Unwanted
+                | Holder::Running { .. }
+                | Holder::Failed(HolderError::KilledRepeatedly) => None,
+            };
+            if let Some(number) = next {
+                *holder = start_holder(&self.launcher, number).unwrap_or_else(Holder::Failed);
             }
             match &*holder {
                 Holder::Running { child, .. } => Some(child.id()),
+                Holder::Failed(_) if self.is_required => Some(MISSING_SESSION),
                 Holder::Unwanted | Holder::Absent(_) | Holder::Failed(_) => None,
             }
         }
@@ -375,6 +400,26 @@ mod linux {
                 child.kill().and_then(|()| child.wait()).map_err(HolderError::Io)?;
                 Err(HolderError::Refused(String::from_utf8_lossy(&answer).trim().to_owned()))
             }
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn refused_namespaces_are_tried_again_and_missing_if_they_are_required() {
+            // It answers nothing and ends.
+            let mut sandbox = SessionSandbox::new("/bin/true".into(), true);
+            let session =
+                |sandbox: &SessionSandbox| sandbox.launch_plan(&Policy::default()).session;
+            assert_eq!(session(&sandbox), None);
+            assert!(sandbox.namespace_failure().is_some());
+            sandbox.require_namespaces();
+            assert_eq!(session(&sandbox), Some(MISSING_SESSION));
+            *sandbox.lock_holder() = Holder::Failed(HolderError::KilledRepeatedly);
+            assert_eq!(session(&sandbox), Some(MISSING_SESSION));
+            assert_eq!(session(&SessionSandbox::new("/bin/true".into(), false)), None);
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Sandbox support of this machine, in words for a person (`gnoma doctor`).
 
-use std::fmt;
+use std::{fmt, sync::OnceLock};
 
-/// The parts that a sandbox can be made of on this machine. Detection takes well under a millisecond; keep the
-/// result.
+/// The parts that a sandbox can be made of on this machine. The first detection takes a few milliseconds at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Support {
     /// Every part, strongest first.
@@ -45,10 +44,19 @@ impl fmt::Display for Strength {
 }
 
 impl Support {
-    /// Finds out. Tries a namespace in a process that ends at once; changes nothing.
+    /// Finds out. Tries namespaces in a process that ends at once; changes nothing. A sandbox that works is remembered; if
+    /// the system refuses one of its parts later, the launcher says so.
     #[must_use]
     pub fn detect() -> Self {
-        Self::from_probe(probe_platform())
+        static WORKING: OnceLock<Support> = OnceLock::new();
+        if let Some(working) = WORKING.get() {
+            return working.clone();
+        }
+        let found = Self::from_probe(probe_platform());
+        if found.strength == Strength::Full {
+            WORKING.set(found.clone()).ok();
+        }
+        found
     }
 
     /// True if commands get namespaces of their own.
@@ -117,7 +125,7 @@ fn namespaces_part(namespaces: Result<(), NoNamespaces>) -> SandboxPart {
     let note = match namespaces {
         Ok(()) => "each command has its own files, processes and network".to_owned(),
         Err(NoNamespaces::Refused) => format!(
-            "the system refuses user namespaces (a container, or `user.max_user_namespaces` is 0). \
+            "the system refuses namespaces (a container, or `user.max_user_namespaces` or another of these limits is 0). \
              {LOST}"
         ),
         Err(NoNamespaces::Useless) => format!(

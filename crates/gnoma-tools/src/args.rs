@@ -40,8 +40,19 @@ pub(crate) struct ArgumentsError {
 enum ArgumentsFault {
     #[error("they are not a JSON object")]
     NotAnObject,
-    #[error(transparent)]
-    Form(serde_json::Error),
+    #[error("{}", describe_mismatch(.0))]
+    Form(#[source] serde_json::Error),
+}
+
+/// Describes a value of another form than the tool's: without a position, which a model cannot count, and without names
+/// of Rust's types.
+fn describe_mismatch(error: &serde_json::Error) -> String {
+    let words = error.to_string();
+    let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
+    ["u64", "u32", "usize"].iter().fold(words.to_owned(), |words, number| {
+        let typed = format!("expected {number}");
+        words.replace(&typed, "expected a whole number that is not negative")
+    })
 }
 
 gnoma_core::debug_as_display!(ArgumentsError, ArgumentsFault);
@@ -92,5 +103,18 @@ mod tests {
         {
             assert_eq!(of(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn mismatch_names_neither_types_of_rust_nor_a_position() {
+        let read = serde_json::from_str::<Vec<u64>>;
+        assert_eq!(
+            describe_mismatch(&read("[-1]").unwrap_err()),
+            "invalid value: integer `-1`, expected a whole number that is not negative"
+        );
+        assert_eq!(
+            describe_mismatch(&read("[true]").unwrap_err()),
+            "invalid type: boolean `true`, expected a whole number that is not negative"
+        );
     }
 }

@@ -15,6 +15,8 @@ pub struct WorkspaceRepository {
     pub work_tree: Option<PathBuf>,
     /// The paths in git's folders that decide about later runs.
     pub guarded: Vec<PathBuf>,
+    /// The `.git` files of its linked work trees outside of the workspace, without which git says that these are gone.
+    pub work_tree_marks: Vec<PathBuf>,
     /// The repository has no work tree: the workspace is in git's own folder.
     pub is_bare: bool,
 }

@@ -6,6 +6,8 @@ use gnoma_core::{
     session::{PermissionMode, Scope},
 };
 
+use crate::remedies::in_window;
+
 /// A request and its purpose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViewRequest {
@@ -84,13 +86,14 @@ pub enum Purpose {
 
 /// Describes why something was not done, and what to do about it.
 pub(crate) fn describe_request_error(error: &RequestError) -> String {
-    match &error.remedy {
+    let text = match &error.remedy {
         Some(remedy) if remedy.starts_with(char::is_uppercase) => {
             format!("{}. {remedy}", error.cause)
         }
         Some(remedy) => format!("{}; {remedy}", error.cause),
         None => error.cause.clone(),
-    }
+    };
+    in_window(&text).into_owned()
 }
 
 /// Returns the text of a reply; empty for one that has none.

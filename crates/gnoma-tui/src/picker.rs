@@ -36,6 +36,14 @@ impl Row {
     pub fn with_current(self, current: bool) -> Self {
         Self { current, ..self }
     }
+
+    /// The row for people who hear it: `label: detail`.
+    fn describe(&self) -> String {
+        match self.detail.trim() {
+            "" => self.label.clone(),
+            detail => format!("{}: {detail}", self.label),
+        }
+    }
 }
 
 /// The line that leaves a list where lines are written instead of keys.
@@ -239,10 +247,10 @@ impl Picker {
     #[must_use]
     pub fn describe_selection(&self) -> String {
         match self.left.get(self.chosen).and_then(|index| self.rows.get(*index)) {
-            None => "nothing fits".to_owned(),
+            None => "nothing matches".to_owned(),
             Some(row) => {
                 let (number, count) = (self.chosen + 1, self.left.len());
-                format!("{number} of {count}: {} {}", row.label, row.detail).trim_end().to_owned()
+                format!("{number} of {count}: {}", row.describe())
             }
         }
     }
@@ -253,7 +261,7 @@ impl Picker {
         let rows = self.left.iter().filter_map(|index| self.rows.get(*index));
         let text = |(number, row): (usize, &Row)| {
             let current = if row.current { " (in use)" } else { "" };
-            format!("  {number} {} {}{current}", row.label, row.detail).trim_end().to_owned()
+            format!("  {number} {}{current}", row.describe())
         };
         let mut lines = vec![Line::new(self.title.clone(), Style::with_ink(TextRole::Accent))];
         let rows = (1..).zip(rows.take(MAX_READ_ROWS));

@@ -53,13 +53,24 @@ const OF_SHELL: [&str; 12] = [
     "trust",
 ];
 
-/// Replaces what is between backticks, where it is a command or an option of gnoma's.
+/// Options that sentences name without backticks, and what stands for them.
+const IN_SENTENCES: [(&str, &str); 2] =
+    [(" with --model", " with /model"), (" with --provider", " with /provider")];
+
+/// Replaces commands and options of gnoma's: those between backticks, and options that a sentence names as a means.
 pub(crate) fn in_window(text: &str) -> Cow<'_, str> {
-    if !text.contains("`gnoma ") && !text.contains("`-") {
+    if !text.contains("`gnoma ") && !text.contains("`-") && !text.contains(" with --") {
         return Cow::Borrowed(text);
     }
     let mut parts: Vec<Cow<'_, str>> = text.split('`').map(Cow::Borrowed).collect();
     let count = parts.len();
+    for part in parts.iter_mut().step_by(2) {
+        for (option, command) in IN_SENTENCES {
+            if part.contains(option) {
+                *part = Cow::Owned(part.replace(option, command));
+            }
+        }
+    }
     // Without a second backtick the last part is not quoted.
     for part in parts.iter_mut().take(count - 1).skip(1).step_by(2) {
         if let Some(command) = window_command(part) {
@@ -99,6 +110,11 @@ mod tests {
             ("`gnoma task new NAME` makes one", "`/shell gnoma task new NAME` makes one"),
             ("`gnoma trust` and `gnoma doctor`", "`/trust` and `/doctor`"),
             ("gnoma trust is not quoted", "gnoma trust is not quoted"),
+            ("or use another provider with --provider.", "or use another provider with /provider."),
+            (
+                "trust it with `gnoma config set network.ca_file FILE`",
+                "trust it with `/config set network.ca_file FILE`",
+            ),
             ("one ` alone, then `gnoma trust", "one ` alone, then `gnoma trust"),
             (
                 "`gnoma --model a/b \"x\" --permission auto`",

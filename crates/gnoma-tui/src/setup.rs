@@ -29,8 +29,8 @@ pub const LOOKED_FOR: &str =
     "gnoma found no API key in the environment, and no Ollama or llama.cpp on this machine";
 
 /// The instruction for setting up a key where typed text would be seen.
-const HOW_TO_HIDE: &str = "To enter a key without showing it, quit with q and Ctrl+D and run \
-    `gnoma providers add NAME`";
+const HOW_TO_HIDE: &str = "To enter a key without showing it, leave this list with q and type \
+    `/shell gnoma providers add NAME`. Then `/provider NAME` uses it";
 /// Bytes of a line that asks for a correction.
 const MAX_LINE_BYTES: usize = 20;
 

@@ -140,7 +140,7 @@ export class Actions {
       ["Conversation", "fork", "Fork", "fork", "", act(() => this.fork())],
       ["Conversation", "rename", "Rename", "edit", "TITLE", (title) => (title ? this.#rename(title) : panel("Rename", this.#renaming()))],
       ["Look at", "changes", "Changes", "diff", "", act(() => app.review.open())],
-      ["Look at", "context", "Model, context, cost", "gauge", "", opens("Context and cost", () => facts(say, app.view()))],
+      ["Look at", "context", "Model, context, cost", "gauge", "", opens("Context and cost", () => facts(say, app.view(), app.canSteer()))],
       ["Look at", "export", "Export", "file", "", act(async () => toast((await say({ export: { path: "" } })).text))],
       ["Look at", "why", "Why this model", "ask", "", (argument) => (argument ? toast("/why takes nothing here. The conversation has the reasons of each turn.") : explained("Why this model", "routing")())],
       ["Rate", "good", "Good", "good", "", act(async () => { await say({ rate: { good: true } }); toast("Noted: good."); })],

@@ -236,12 +236,14 @@ async function refused({ session, error }) {
   leave(`The session is not open any more: ${cause}.`);
 }
 
-/** Goes home from a session that is not there. */
+/** Goes home from a session that is not there; what was written to one that was lost comes along. */
 function leave(why = "") {
+  const lost = why && current;
   view = null;
   current = null;
   history.replaceState(null, "", location.pathname);
   home(why);
+  if (lost) composer.adopt(lost);
 }
 
 function locked(error) {
@@ -497,7 +499,7 @@ function home(why = "") {
   view = null;
   current = null;
   composer.show("home");
-  goOn(false);
+  goOn(false, why);
   review.show(null);
   transcript.clear();
   transcript.release();
@@ -515,10 +517,10 @@ function home(why = "") {
 const held = new Set();
 const comesBack = (session, isGone) => new Promise((done, failed) => held.add({ session, isGone, done, failed }));
 
-/** Goes on with messages of the session in view that wait; `isNew`: it was read anew. Those of others stay drafts. */
-function goOn(isNew) {
+/** Goes on with messages of the session in view that wait; `isNew`: it was read anew. Those of others stay drafts, and `why` says so. */
+function goOn(isNew, why = "") {
   for (const it of [...held]) {
-    if (it.session !== current) it.failed(new Refused({ cause: "the message was not sent", remedy: "It is in the message box of its session." }));
+    if (it.session !== current) it.failed(new Refused({ cause: why.replace(/\.$/, "") || "the message was not sent", remedy: "It is in the message box." }));
     else if (isNew || !it.isGone) it.done();
     else continue;
     held.delete(it);
@@ -632,7 +634,7 @@ async function chooseAtHome() {
   return models((request) => ask(home.session, request), "", chosen);
 }
 
-byId("facts").addEventListener("click", () => panel("Context and cost", facts(say, view)));
+byId("facts").addEventListener("click", () => panel("Context and cost", facts(say, view, canSteer())));
 byId("open-menu").addEventListener("click", () => actions.menu());
 byId("say").addEventListener("input", () => (written = performance.now()));
 
@@ -734,7 +736,7 @@ async function begin() {
     hello = await enter();
   } catch (error) {
     if (error.status === 401) return locked(error);
-    complain(error);
+    banner(error instanceof Refused ? `${error.message}. ${error.remedy}` : "The server cannot be reached. The page opens once it is there.");
     return setTimeout(begin, 2000);
   }
   banner();

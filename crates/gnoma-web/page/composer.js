@@ -75,6 +75,14 @@ export class Composer {
     this.#grow();
   }
 
+  /** Takes over the draft of a session that is no longer there, unless something else is written. */
+  adopt(session) {
+    const text = memory.get("draft-" + session);
+    if (!text || this.#field.value) return;
+    this.#keep(session, "");
+    this.text = text;
+  }
+
   /** Puts words before what is written. */
   prepend(text) {
     this.#field.value = this.#field.value ? `${text}\n${this.#field.value}` : text;

@@ -78,7 +78,7 @@ export function parse(text) {
     } else if (line.startsWith("diff --git ")) {
       begin().path = / b\/(.*)$/.exec(line)?.[1] ?? line.slice(11);
     } else if (line.startsWith("--- ") && (lines[place + 1] ?? "").startsWith("+++ ")) {
-      if (!file || file.rows.length || file.from) begin();
+      if (!file || file.rows.length || file.from || file.isBinary) begin();
       [file.from, file.name] = [line.slice(4), afterSlash(raw[place].slice(4))];
     } else if (line.startsWith("+++ ") && file?.from) {
       const name = line.slice(4).split("\t")[0];
@@ -90,7 +90,7 @@ export function parse(text) {
     else if (/^(index |new file|deleted file|similarity |old mode|new mode|rename )/.test(line)) continue;
     else if (BINARY.test(line)) {
       const names = BINARY.exec(line);
-      Object.assign(begin(), { path: names[2] ?? names[1], name: raw[place].replace(BINARY, (_, a, b) => b ?? a) }).notes.push(line);
+      Object.assign(begin(), { isBinary: true, path: names[2] ?? names[1], name: raw[place].replace(BINARY, (_, a, b) => b ?? a) }).notes.push(line);
     } else if (/^Binary /.test(line) && files.length) begin().notes.push(line);
     else if (line.trim()) (file && !file.rows.length ? file : begin()).notes.push(line);
   }
@@ -126,7 +126,7 @@ function compare(a, b) {
 
 /** A diff of what a call replaces, where the one that was told is no longer known: by its result, else by its arguments. @param {any} call @param {string} [result] @returns {string | null} */
 export function diffOfCall(call, result = "") {
-  const { path, file_path: other, old_string: old, new_string: next, content } = call.arguments ?? {};
+  const { path, file_path: other, old_string: old, new_string: next, edits, content } = call.arguments ?? {};
   const name = path ?? other;
   if (typeof name !== "string") return null;
   const lines = (text) => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
@@ -134,16 +134,29 @@ export function diffOfCall(call, result = "") {
   if (hunks !== undefined && !/^\[\d+ more diff lines\]$/m.test(result)) {
     return `--- ${result.startsWith("@@ -0,0 ", hunks) ? "/dev/null" : "a/" + name}\n+++ b/${name}\n${result.slice(hunks)}\n`;
   }
-  if (call.name === "fs.edit" && typeof old === "string" && typeof next === "string") {
-    const [a, b] = [lines(old), lines(next)];
-    const body = compare(a, b);
-    return `--- a/${name}\n+++ b/${name}\n@@ -1,${a.length} +1,${b.length} @@\n${body.join("\n")}\n`;
+  if (call.name === "fs.edit") {
+    const all = (Array.isArray(edits) && edits.length ? edits : [{ old_string: old, new_string: next }]).filter((it) => typeof it?.old_string === "string" && typeof it?.new_string === "string");
+    const hunks = all.map((it) => [lines(it.old_string), lines(it.new_string)]).map(([a, b]) => `@@ -1,${a.length} +1,${b.length} @@\n${compare(a, b).join("\n")}\n`);
+    return hunks.length ? `--- a/${name}\n+++ b/${name}\n${hunks.join("")}` : null;
   }
   if (call.name === "fs.write" && typeof content === "string") {
     const all = lines(content);
     return `--- /dev/null\n+++ b/${name}\n@@ -0,0 +1,${all.length} @@\n${all.map((it) => "+" + it).join("\n")}\n`;
   }
   return null;
+}
+
+/** Lines that came cut short become whole again, where the call says how they go on. @param {any[]} rows @param {any[]} whole */
+function complete(rows, whole) {
+  let from = 0;
+  for (const row of rows) {
+    const [line, known] = [row.text, row.text.slice(0, -1)];
+    if (!line.endsWith("…") || !(row.kind in SIGNS)) continue;
+    const place = whole.findIndex((it, at) => at >= from && it.kind === row.kind && it.text.length > line.length && it.text.startsWith(known));
+    if (place < 0) continue;
+    row.text = whole[place].text;
+    from = place + 1;
+  }
 }
 
 /** Gives all that a call writes, where its diff was cut. @param {any} call */
@@ -297,6 +310,7 @@ export function fileElement(file, { isSplit = false, isOpen = true, isOnly = fal
   const draw = () => {
     if (isDrawn) return;
     isDrawn = true;
+    if (whole && file.rows.some((it) => it.text.endsWith("…"))) complete(file.rows, whole()?.rows ?? []);
     pair(file.rows);
     box.append(...file.notes.map((text) => h("p", { class: "note" }, text)), ...drawn(file.rows, language, isSplit));
     if (file.cut) {

@@ -186,11 +186,11 @@ function tabled(lines, at) {
   };
   const heads = cells(lines[at]);
   const sides = cells(lines[at + 1]).map((it) => (it.endsWith(":") ? (it.startsWith(":") ? "mid" : "end") : ""));
-  const row = (tag, line) => h("tr", null, heads.map((_, i) => h(tag, { dir: "auto", class: sides[i] || undefined, scope: tag === "th" ? "col" : undefined }, inline(line[i] ?? ""))));
+  const row = (tag, line) => h("tr", null, heads.map((_, i) => h(tag, { class: sides[i] || undefined, scope: tag === "th" ? "col" : undefined }, inline(line[i] ?? ""))));
   let end = at + 2;
   while (end < lines.length && lines[end].includes("|") && lines[end].trim()) end++;
   const body = lines.slice(at + 2, end).map((line) => row("td", cells(line)));
-  return [h("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" }, h("table", null, h("thead", null, row("th", heads)), h("tbody", null, body))), end];
+  return [h("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" }, h("table", { dir: "auto" }, h("thead", null, row("th", heads)), h("tbody", null, body))), end];
 }
 
 const ADDRESS = "(?:[^\\s()<>]|\\([^\\s()<>]*\\)){1,2000}";

@@ -57,7 +57,12 @@ export async function enter() {
     return hello;
   }
   key = localStorage.getItem("gnoma-key") ?? "";
-  const response = await fetch(API + "hello", { headers: headers() });
+  return read("hello");
+}
+
+/** Reads what is no request of a session, at its address. @param {string} path */
+export async function read(path) {
+  const response = await fetch(API + path, { headers: headers() });
   if (!response.ok) throw await errorOf(response);
   return response.json();
 }

@@ -3,6 +3,7 @@
 import { byId, clean, cost, count, duration, fill, h, memory, money, short, tokens, when } from "./dom.js";
 import { named, total } from "./fold.js";
 import { bar, icon } from "./icons.js";
+import { read } from "./net.js";
 import { armName, MODES, SETTINGS, STEPS, TASK_STEPS, THINKING } from "./words.js";
 
 /** Turns whose costs are shown, and messages that are read to find them. */
@@ -137,7 +138,7 @@ export function showPlan(steps, isAtWork) {
   box.dataset.steps = text;
   const done = steps.filter((it) => it.status === "done").length;
   const active = steps.find((it) => it.status === "active");
-  fill(byId("plan-now"), icon("plan"), h("span", { class: "label" }, `Plan: ${done} of ${steps.length} done`, active ? `, now: ${clean(active.text)}` : ""));
+  fill(byId("plan-now"), icon("plan"), h("span", { class: "label" }, `Plan: ${done} of ${steps.length} done`, active && [", now: ", h("bdi", null, clean(active.text))]));
   fill(byId("plan-steps"), steps.map((it) => {
     const [image, word] = STEPS[it.status] ?? STEPS.pending;
     return h("li", { "data-status": it.status }, icon(image), h("span", { class: "sr" }, `${word}: `), h("span", { dir: "auto" }, clean(it.text)));
@@ -151,17 +152,17 @@ export function keys() {
   return h("dl", null, rows.map(([key, what]) => [h("dt", null, h("kbd", null, key)), h("dd", null, what)]));
 }
 
-/** Facts about a session. */
-export async function facts(say, view) {
-  const [{ usage }, parts, turns] = await Promise.all([say("usage"), windowParts(say), turnCosts(say)]);
+/** Facts about a session, with the sums of all for those who steer. */
+export async function facts(say, view, steers) {
+  const [{ usage }, parts, turns, [days, all]] = await Promise.all([say("usage"), windowParts(say), turnCosts(say), steers ? dayCosts() : []]);
   const fact = (name, value) => (value ? [h("dt", null, name), h("dd", null, value)] : []);
   const window = view.info.window;
-  return [bars("What fills the context", parts), bars("The last turns", turns), h("dl", null,
+  return [bars("What fills the context", parts), bars("The last turns", turns), bars("All sessions, the last days", days ?? []), h("dl", null,
     fact("Folder", clean(view.folder)), fact("Branch", clean(view.info.branch ?? "")), fact("Model", clean(armName(view.arm) || view.info.model || "")),
     fact("Mode", MODES[view.mode]), fact("Messages", String(view.messages)),
     fact("Context", `${tokens(view.context?.tokens || total(view.last_call))}${window ? ` of ${tokens(window)}` : ""} tokens`),
     fact("Read", `${tokens(usage.usage.input)} tokens, ${tokens(usage.usage.cache_read)} from the cache`), fact("Written", `${tokens(usage.usage.output)} tokens`),
-    fact("Cost since it was opened", cost(usage)), fact("Saved", view.info.incognito ? "no (incognito)" : view.info.is_kept ? "yes" : "no"),
+    fact("Cost since it was opened", cost(usage)), fact("All sessions, 30 days", all), fact("Saved", view.info.incognito ? "no (incognito)" : view.info.is_kept ? "yes" : "no"),
     fact("Session", view.session), fact("Tools", view.tools.map(clean).join(", ")))];
 }
 
@@ -199,3 +200,10 @@ async function turnCosts(say) {
   return rows.slice(-MAX_TURNS).map(([name, it, output]) => [name || "…", hasPrices ? it : output, [hasPrices ? money(it) : "", `${tokens(output)} tokens written`].filter(Boolean).join(", ")]);
 }
 
+/** What all sessions took on the last days, and in 30 days, as `gnoma usage` says it. */
+async function dayCosts() {
+  const { total, rows } = await read("usage").catch(() => ({ total: null, rows: [] }));
+  const words = (it) => [cost({ micro_usd: it.micro_usd ?? 0, is_cost_partial: it.unpriced_calls > 0 }), count(it.calls, "call"), `${tokens(it.output_tokens)} tokens written`].join(", ");
+  const part = (it) => (total.micro_usd ? it.micro_usd ?? 0 : it.output_tokens);
+  return [rows.slice(-MAX_TURNS).map(({ name, sums }) => [name, part(sums), words(sums)]), total && words(total)];
+}

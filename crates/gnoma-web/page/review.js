@@ -103,6 +103,9 @@ export class Review {
     }
   }
 
+  /** Whether a file can be reverted: the server knows it by its name, which is not shown whole where it has control characters. */
+  #canRevert(file) { return this.#app.canSteer() && file.name && !file.name.includes("\ufffd"); }
+
   /** Reverts a file, or one hunk of it; the state before it is a checkpoint, so that it can be undone. */
   async #revert(button, file, hunk) {
     button.disabled = true;
@@ -141,7 +144,7 @@ export class Review {
     const isSplit = this.#isSplit;
     const many = files.length > 12;
     const elements = files.map((file) => {
-      if (this.#app.canSteer() && file.name) {
+      if (this.#canRevert(file)) {
         // From the last one on, so that the places of those before stay.
         for (const [place, hunk] of [...file.hunks.entries()].reverse()) {
           const make = () => {
@@ -184,7 +187,7 @@ export class Review {
       const go = () => { elements[place].open = true; elements[place].scrollIntoView({ block: "start" }); elements[place].querySelector("summary")?.focus({ preventScroll: true }); };
       const item = h("li", { class: tick.checked ? "done" : "" }, tick, h("button", { type: "button", class: "plain", onclick: go }, h("span", { class: "path" }, baseName(name)), h("span", { class: "gap" }), h("span", null, tally(file.added, file.removed))),
         this.#app.canSteer() && iconButton("note", { name: `Comment on a line of ${name}`, onclick: () => { elements[place].open = true; this.#comment(file, file.rows.find((it) => it.kind === "added")?.after ?? 1, elements[place].querySelector(".diff-lines") ?? elements[place].lastElementChild, { isFirst: true }); } }),
-        this.#app.canSteer() && file.name && this.#revertButton(file, name));
+        this.#canRevert(file) && this.#revertButton(file, name));
       return [heading, item];
     }));
   }

@@ -173,8 +173,8 @@ pub(crate) fn misdirected_response(host: &str) -> HttpResponse {
     )
 }
 
-/// A description of the API, as it was made when the program was built.
-pub(crate) fn description_response(text: String) -> HttpResponse {
+/// A text that is JSON already: the description of the API, or a report.
+pub(crate) fn json_text_response(text: String) -> HttpResponse {
     build_response(StatusCode::OK, ResponseBody::from_bytes(text), "application/json")
 }
 

@@ -66,6 +66,12 @@ pub trait Site: Send + Sync + 'static {
         Box::pin(std::future::ready(None))
     }
 
+    /// What models cost in all sessions of the last 30 days, as JSON; a site without a ledger fails.
+    fn usage_report(&self) -> BoxFuture<'_, Result<String, RequestError>> {
+        let error = RequestError::new(RequestErrorKind::NotFound, "this server has no ledger");
+        Box::pin(std::future::ready(Err(error)))
+    }
+
     /// Adds what nobody sets over HTTP: environment, profile, a folder where none is named.
     fn complete_spec(&self, spec: SessionSpec) -> SessionSpec;
 }
@@ -202,9 +208,10 @@ impl Handler {
         match route {
             Route::Hello => answer::json_response(StatusCode::OK, &self.describe_server(rights)),
             Route::Description => match self.site.api_description() {
-                Some(text) => answer::description_response(text),
+                Some(text) => answer::json_text_response(text),
                 None => answer::no_route_response(route::RouteError::Missing),
             },
+            Route::Usage => self.report_usage(rights).await,
             Route::Metrics => match self.site.metrics().await {
                 Some(text) => answer::metrics(text),
                 None => answer::no_route_response(route::RouteError::Missing),
@@ -231,6 +238,16 @@ impl Handler {
             Route::Page(_) | Route::Exchange => {
                 answer::no_route_response(route::RouteError::Missing)
             }
+        }
+    }
+
+    async fn report_usage(&self, rights: Rights) -> HttpResponse {
+        if rights == Rights::Watch {
+            return answer::denial_response(Denial::Watching);
+        }
+        match self.site.usage_report().await {
+            Ok(text) => answer::json_text_response(text),
+            Err(error) => answer::error_response(&error),
         }
     }
 
@@ -385,13 +402,17 @@ fn client_name(headers: &HeaderMap, rights: Rights) -> Result<Option<String>, Re
     Err(RequestError::new(RequestErrorKind::Invalid, cause))
 }
 
+/// Reads the number of a request. It counts among those of its client, so that without a client's name a request that is
+/// sent again would take effect again.
 fn request_id(headers: &HeaderMap) -> Result<RequestId, RequestError> {
     let Some(value) = headers.get(&REQUEST_ID) else { return Ok(RequestId(1)) };
+    let invalid = |cause| RequestError::new(RequestErrorKind::Invalid, cause);
+    if !headers.contains_key(&CLIENT) {
+        let error = invalid("the header Idempotency-Key needs the header Gnoma-Client");
+        return Err(error.with_remedy("Send the name of your program in it."));
+    }
     let number = value.to_str().ok().and_then(|text| text.parse().ok());
-    number.map(RequestId).ok_or_else(|| {
-        let cause = "the header Idempotency-Key is a number";
-        RequestError::new(RequestErrorKind::Invalid, cause)
-    })
+    number.map(RequestId).ok_or_else(|| invalid("the header Idempotency-Key is a number"))
 }
 
 fn merge_objects(into: &mut Value, from: Value) {

@@ -44,6 +44,8 @@ pub(crate) enum Route {
     Hello,
     /// The description of the API.
     Description,
+    /// What models cost in all sessions.
+    Usage,
     /// A stream of events, as they happen.
     Events(StreamQuery),
     /// A request of the protocol by its name.
@@ -103,6 +105,7 @@ pub(crate) fn parse_route(
         (Some("exchange"), None, ..) => (Route::Exchange, Method::POST),
         (Some("hello"), None, ..) => (Route::Hello, Method::GET),
         (Some("openapi.json"), None, ..) => (Route::Description, Method::GET),
+        (Some("usage"), None, ..) => (Route::Usage, Method::GET),
         (Some("events"), None, ..) => {
             (Route::Events(parse_stream_query(query.unwrap_or_default())?), Method::GET)
         }

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 /// Requests that are not for a session.
 const OF_PROCESS: [&str; 4] = ["open", "list", "stored_in", "delete"];
 /// Requests that HTTP does not carry; of others it does not carry everything that could be asked.
-const NOT_CARRIED: [&str; 8] = [
+const NOT_CARRIED: [&str; 9] = [
+    "memory",
     "attach",
     "detach",
     "watch",
@@ -46,10 +47,10 @@ const ERRORS: [(&str, &str); 11] = [
 
 /// Makes the document of the protocol's schema. Types are referred to as there until it is printed.
 pub(crate) fn openapi_document(schema: &Value, version: &str) -> Value {
-    let types = schema.get("$defs").cloned().unwrap_or_default();
+    let mut types = schema.get("$defs").cloned().unwrap_or_default();
+    add_integer_limits(&mut types);
     let mut paths = fixed_paths();
-    let requests = types.pointer("/Request/oneOf").and_then(Value::as_array);
-    for request in requests.into_iter().flatten() {
+    for request in types.pointer("/Request/oneOf").and_then(Value::as_array).into_iter().flatten() {
         if let Some((name, fields)) = request_of(request)
             && !NOT_CARRIED.contains(&name)
         {
@@ -89,6 +90,27 @@ pub(crate) fn openapi_document(schema: &Value, version: &str) -> Value {
             "schemas": types,
         },
     })
+}
+
+/// Adds to each integer the largest value that its format implies: tools do not know the formats.
+fn add_integer_limits(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            let most = match fields.get("format").and_then(Value::as_str) {
+                Some("uint8") => u64::from(u8::MAX),
+                Some("uint16") => u64::from(u16::MAX),
+                Some("uint32") => u64::from(u32::MAX),
+                Some("uint" | "uint64") => u64::MAX,
+                _ => 0,
+            };
+            if most > 0 {
+                fields.insert("maximum".to_owned(), json!(most));
+            }
+            fields.values_mut().for_each(add_integer_limits);
+        }
+        Value::Array(items) => items.iter_mut().for_each(add_integer_limits),
+        _ => (),
+    }
 }
 
 /// Adds to the fields of a request what the server refuses whatever else is right.
@@ -167,7 +189,7 @@ fn header_parameters(of_session: bool) -> Value {
         ),
         header(
             "Idempotency-Key",
-            "Names the request among those of its client. One that comes again has no second effect.",
+            "Names the request among those of its client; it needs Gnoma-Client. One that comes again has no second effect.",
             json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }),
         ),
     ];
@@ -249,19 +271,18 @@ fn fixed_paths() -> Map<String, Value> {
         "requestBody": request_body(&json!({ "$ref": "#/$defs/ClientMessage" })),
         "responses": response_table(json!({ "$ref": "#/$defs/ServerMessage" })),
     });
-    let hello = json!({
-        "operationId": "hello",
-        "description": "What this server is: version of the protocol, program, rights of the token, folder.",
-        "responses": response_table(json!({ "type": "object" })),
-    });
-    let description = json!({
-        "operationId": "openapi",
-        "description": "This document.",
-        "responses": response_table(json!({ "type": "object" })),
-    });
+    let object = |name: &str, description: &str| {
+        let responses = response_table(json!({ "type": "object" }));
+        json!({ "get": { "operationId": name, "description": description, "responses": responses } })
+    };
+    let hello =
+        "What this server is: version of the protocol, program, rights of the token, folder.";
+    let usage =
+        "What models cost in all sessions of the last 30 days, as `gnoma usage --json` prints it.";
     [
-        ("/api/v1/openapi.json".to_owned(), json!({ "get": description })),
-        ("/api/v1/hello".to_owned(), json!({ "get": hello })),
+        ("/api/v1/openapi.json".to_owned(), object("openapi", "This document.")),
+        ("/api/v1/hello".to_owned(), object("hello", hello)),
+        ("/api/v1/usage".to_owned(), object("usage_of_all", usage)),
         ("/api/v1/events".to_owned(), json!({ "get": events })),
         ("/api/v1/messages".to_owned(), json!({ "post": messages })),
     ]
@@ -281,6 +302,7 @@ mod tests {
             {"description":"All. Reply: [`Reply::Live`].","type":"string","const":"list"},
             {"description":"Why. Reply: [`Reply::Text`] or [`Reply::Live`].","type":"string","const":"explain"},
             {"type":"object","properties":{"rename":{"type":"object","properties":{"title":{"type":"string"}}}}},
+            {"type":"object","properties":{"rewind":{"type":"object","properties":{"turns":{"format":"uint32"}}}}},
             {"type":"object","properties":{"send":{"$ref":"#/$defs/Send"}}}]},
             "Reply":{"oneOf":[{"const":"done"},{"type":"object","properties":{"live":{"type":"array"}}},
                 {"type":"object","properties":{"text":{"type":"string"}}}]},"Send":{"type":"object"}}}"##;
@@ -295,6 +317,8 @@ mod tests {
         let rename = &paths["/api/v1/sessions/{session}/rename"]["post"]["requestBody"];
         let title = rename.pointer("/content/application~1json/schema/properties/title").unwrap();
         assert_eq!(title["minLength"], 1);
+        let turns = "/paths/~1api~1v1~1sessions~1{session}~1rewind/post/requestBody/content/application~1json/schema/properties/turns";
+        assert_eq!(document.pointer(turns).unwrap()["maximum"], u32::MAX);
         let list = &paths["/api/v1/process/list"];
         let reply = &list["get"]["responses"]["200"]["content"]["application/json"]["schema"];
         assert!(reply["properties"]["live"].is_object(), "{reply}");

@@ -416,10 +416,10 @@ pub(crate) enum GnomaSubcommand {
     },
     /// Check this machine and the providers: configuration, models, sandbox, folders, programs.
     ///
-    /// Exits with 1 if something does not hold (✗), and with 2 if the configuration cannot be used.
+    /// Exits with 1 if a check fails (✗), and with 2 if the configuration cannot be used.
     #[group(skip)]
     Doctor {
-        /// Write this and more into a new tar archive for a report of a fault: versions, settings without secrets, the
+        /// Write this and more into a new tar archive for a bug report: versions, settings without secrets, the
         /// last debug log without texts. Nothing of conversations.
         #[arg(long, value_name = "FILE")]
         bundle: Option<PathBuf>,

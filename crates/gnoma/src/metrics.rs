@@ -23,6 +23,9 @@ const MAX_OTHERS: usize = 100_000;
 /// The provider and the model under which those are counted.
 const OTHERS: (&str, &str) = ("(others)", "(others)");
 
+/// The metric of costs, which a model has no line of if nothing is known of what it cost.
+const COST: &str = "gnoma_cost_usd_total";
+
 /// A metric of model calls: its name, its help, and its samples, each with a label and a value.
 type CallMetric = (&'static str, &'static str, fn(&Amount) -> Vec<(&'static str, String)>);
 
@@ -36,7 +39,7 @@ const CALL_METRICS: [CallMetric; 3] = [
         let kinds = kinds.into_iter().chain([("output", output)]);
         kinds.map(|(kind, count)| (kind, count.to_string())).collect()
     }),
-    ("gnoma_cost_usd_total", "Cost where the price was known.", |amount| {
+    (COST, "Cost where the price was known.", |amount| {
         let micro_usd = amount.micro_usd;
         vec![("", format!("{}.{:06}", micro_usd / 1_000_000, micro_usd % 1_000_000))]
     }),
@@ -45,12 +48,15 @@ const CALL_METRICS: [CallMetric; 3] = [
 /// Reads and writes the metrics; `None` if the ledger cannot be read.
 pub(crate) async fn read(project: &Project, host: &Arc<Host>) -> Option<String> {
     let totals = routing::ledger_to_look_at(project).daily_totals(0).await.ok()?;
+    let priced = routing::known_prices(project, &totals).into_iter().map(|(arm, _)| arm);
+    let priced: Vec<ModelRef> = priced.collect();
     let mut client = host.connect("metrics");
     let sessions = server::list_sessions(&mut client).await.ok()?;
-    Some(render(&totals, &sessions))
+    Some(render(&totals, &priced, &sessions))
 }
 
-fn render(totals: &[Total], sessions: &[LiveSession]) -> String {
+/// `priced`: models whose price is known today.
+fn render(totals: &[Total], priced: &[ModelRef], sessions: &[LiveSession]) -> String {
     let mut arms: BTreeMap<(&str, &str), Amount> = BTreeMap::new();
     let mut others = BTreeSet::new();
     for Total { arm: ModelRef { provider, model }, amount, .. } in totals {
@@ -65,6 +71,10 @@ fn render(totals: &[Total], sessions: &[LiveSession]) -> String {
     for (name, help, samples) in CALL_METRICS {
         text += &format!("# HELP {name} {help}\n# TYPE {name} counter\n");
         for ((provider, model), amount) in &arms {
+            let is_priced = |arm: &ModelRef| arm.provider == *provider && arm.model == *model;
+            if name == COST && amount.micro_usd == 0 && !priced.iter().any(is_priced) {
+                continue;
+            }
             let (provider, model) = (label(provider), label(model));
             for (kind, value) in samples(amount) {
                 let kind =
@@ -111,7 +121,7 @@ mod tests {
         };
         let arm = ModelRef { provider: "p".into(), model: "a\"b\\c\nd".into() };
         let total = |day| Total { day, arm: arm.clone(), amount };
-        let text = render(&[total(1), total(2)], &[]);
+        let text = render(&[total(1), total(2)], &[], &[]);
         for line in [
             "gnoma_model_calls_total{provider=\"p\",model=\"a\\\"b\\\\c\\nd\"} 4",
             "gnoma_tokens_total{provider=\"p\",model=\"a\\\"b\\\\c\\nd\",type=\"cached\"} 80",
@@ -124,12 +134,23 @@ mod tests {
     }
 
     #[test]
+    fn cost_of_a_model_without_a_price_is_no_zero() {
+        let arm = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
+        let amount = Amount { requests: 1, input: 9, ..Amount::default() };
+        let totals = ["free", "unknown"].map(|model| Total { day: 1, arm: arm(model), amount });
+        let text = render(&totals, &[arm("free")], &[]);
+        assert!(text.contains("gnoma_cost_usd_total{provider=\"p\",model=\"free\"} 0.000000\n"));
+        assert!(!text.contains("gnoma_cost_usd_total{provider=\"p\",model=\"unknown\"}"), "{text}");
+        assert!(text.contains("gnoma_model_calls_total{provider=\"p\",model=\"unknown\"} 1\n"));
+    }
+
+    #[test]
     fn models_beyond_the_limit_are_counted_together_and_said() {
         let arm = |number: usize| ModelRef { provider: "p".into(), model: format!("m{number}") };
         let amount = Amount { requests: 1, ..Amount::default() };
         let total = |number: usize| Total { day: 1, arm: arm(number), amount };
         let totals: Vec<_> = (0..MAX_ARMS + 3).chain(0..MAX_ARMS + 3).map(total).collect();
-        let text = render(&totals, &[]);
+        let text = render(&totals, &[], &[]);
         for line in [
             "gnoma_model_calls_total{provider=\"(others)\",model=\"(others)\"} 6",
             "gnoma_models_counted_together 3",

@@ -19,10 +19,10 @@ use gnoma_core::{
 use gnoma_host::{Folders as _, HostError, Project, live::Host};
 use gnoma_serve::ConnectError;
 use gnoma_web::{Access, Rights, Site, Token, TokenSource, serve_site};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, runtime::Handle, task::spawn_blocking};
 
 use crate::{
-    commands::protocol,
+    commands::{protocol, usage},
     environment::ProcessEnvironment,
     metrics, qr, report, server,
     web_devices::{self, Device},
@@ -146,7 +146,7 @@ pub(crate) fn unreachable_link_error() -> HostError {
 }
 
 /// Programs that make a tunnel from a phone to this machine: what each is run with, and which name it gives.
-const TUNNELS: [(&str, &str, &str); 3] = [
+const TUNNELS: [(&str, &str, &str); 4] = [
     (
         "tailscale",
         "tailscale serve PORT",
@@ -161,6 +161,12 @@ const TUNNELS: [(&str, &str, &str); 3] = [
         "ssh",
         "ssh -N -L PORT:127.0.0.1:PORT THIS-MACHINE",
         "run it on the other machine and open the first link there",
+    ),
+    (
+        "socat",
+        "socat OPENSSL-LISTEN:8443,fork,reuseaddr,verify=0,cert=CERT.pem,key=KEY.pem TCP:127.0.0.1:PORT",
+        "with a certificate that you have, such as one of `tailscale cert`; whoever reaches this machine reaches it, and \
+         its name is that of the certificate with :8443",
     ),
 ];
 
@@ -390,6 +396,16 @@ impl Site for OwnSite {
                 (SessionBackend::Here(host), Some(project)) => metrics::read(project, host).await,
                 _ => None,
             }
+        })
+    }
+
+    fn usage_report(&self) -> BoxFuture<'_, Result<String, RequestError>> {
+        let (spec, runtime) = (self.spec.clone(), Handle::current());
+        let read = spawn_blocking(move || runtime.block_on(usage::read_json(spec)));
+        Box::pin(async move {
+            let failed = |cause: String| RequestError::new(RequestErrorKind::Failed, cause);
+            let read = read.await.map_err(|error| failed(error.to_string()))?;
+            read.map_err(|error| failed(error.to_string()))
         })
     }
 

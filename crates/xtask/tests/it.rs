@@ -242,7 +242,7 @@ fn pictures_are_those_that_the_script_makes() {
     let scenes = crates().join("gnoma-bench/src/command/pictures/scenes.rs");
     let scenes = fs::read_to_string(scenes).unwrap();
     let mut named = BTreeSet::new();
-    for page in ["README.md", "docs/tui.md", "docs/web.md"] {
+    for page in ["README.md", "docs/tasks.md", "docs/tui.md", "docs/web.md"] {
         named.extend(shown(&root.join(page)));
     }
     let browser = fs::read_to_string(root.join("bench/web.mjs")).unwrap();

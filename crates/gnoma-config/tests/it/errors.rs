@@ -293,7 +293,7 @@ fn variables_that_are_named_after_a_setting_and_not_read_are_told() {
 fn unreadable_files_are_errors() {
     let home = Home::new().write("config/config.toml/inside", "");
     insta::assert_snapshot!(home.words(), @r#"
-    error: this file cannot be read: it is not a regular file
+    error: this file cannot be read: it is a folder
       --> ~/config/config.toml
     "#);
     let home = Home::new();

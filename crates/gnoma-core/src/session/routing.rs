@@ -25,3 +25,15 @@ pub struct Routing {
     /// The seed that broke ties.
     pub seed: u64,
 }
+
+impl Routing {
+    /// Names for people what judged the kind and the difficulty of the task.
+    #[must_use]
+    pub fn judge(&self) -> &str {
+        match self.decided_by.as_str() {
+            "heuristic" | "slm_fallback" => "wording",
+            "slm" => "a small model",
+            other => other,
+        }
+    }
+}

@@ -31,7 +31,7 @@ pub struct StepTurn {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// The steps that run side by side in this turn, in the place of a prompt or a command. Only `announcement` counts
-    /// beside them.
+    /// beside them, and `name`, which is the name of the task alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub side_steps: Vec<SideStep>,
 }

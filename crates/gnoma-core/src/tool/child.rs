@@ -1,4 +1,4 @@
-//! Sessions that tools start: what they are to do, how they are, and what came of them.
+//! Child sessions that tools start (elfs): their task, status and result.
 
 use tokio::sync::{mpsc, watch};
 
@@ -51,6 +51,8 @@ pub struct ChildTask {
     /// A part of the name of the model that it would rather have; where none has it, one is chosen for
     /// its task.
     pub preferred_model: Option<String>,
+    /// The step of a saved task that it does, such as `release/Look`, for what the router learns; empty if it does none.
+    pub step: String,
     /// The text that follows the built-in system prompt.
     pub prompt: String,
     /// The id of a saved session that goes on with what it is told: one that its parent started before.

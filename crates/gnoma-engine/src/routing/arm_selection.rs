@@ -108,7 +108,7 @@ impl Routes {
         }
         let is_alone = is_panel(strategy) && beside.is_empty();
         let strategy = if is_alone { Strategy::Single } else { strategy };
-        let weighed = WeighedOffers { offers: &offers, applied: &applied, choice: &choice, seed };
+        let weighed = WeighedOffers { offers: &offers, applied: &applied, choice: &choice };
         let (why, candidates) = self.explain_choice(&arm, role, weighed, context);
         let routing = Routing {
             kind: task.need.kind.0.to_string(),

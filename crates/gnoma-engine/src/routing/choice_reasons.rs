@@ -15,7 +15,6 @@ pub(super) struct WeighedOffers<'a> {
     pub(super) offers: &'a [Offer],
     pub(super) applied: &'a AppliedRules,
     pub(super) choice: &'a RouterChoice,
-    pub(super) seed: u64,
 }
 
 impl Routes {
@@ -27,14 +26,12 @@ impl Routes {
         weighed: WeighedOffers<'_>,
         context: ChoiceContext<'_>,
     ) -> (String, Vec<String>) {
-        let WeighedOffers { offers, applied, choice, seed } = weighed;
+        let WeighedOffers { offers, applied, choice } = weighed;
         let (why, mut lines) = match role.filter(|_| applied.role.is_some()) {
-            None => {
-                (self.choice_reason(arm, choice, offers, context), choice.explain(offers, seed))
-            }
+            None => (self.choice_reason(arm, choice, offers, context), choice.explain(offers)),
             Some(role) => {
                 let why = in_role(role, arm, choice, offers);
-                let lines = choice.explain(offers, seed);
+                let lines = choice.explain(offers);
                 (why.clone(), lines.into_iter().chain([why]).collect())
             }
         };

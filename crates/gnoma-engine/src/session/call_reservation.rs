@@ -87,7 +87,7 @@ impl Session {
                 }
             }
             Ok(RoomResult { reserved: ReservationOutcome::Full(full), need, .. }) => {
-                self.no_room(&full, &need);
+                self.refuse_full_pool(&full, &need);
             }
             Err(error) => self.without_ledger(error).await?,
         }
@@ -103,8 +103,8 @@ impl Session {
         self.context_meter().fullness == Fullness::Critical
     }
 
-    /// A pool has no room for the call.
-    fn no_room(&mut self, full: &ExhaustedLimit, need: &Amount) {
+    /// Refuses the call, for which a pool has no room.
+    fn refuse_full_pool(&mut self, full: &ExhaustedLimit, need: &Amount) {
         // Known from now on, so that no other arm that draws on it is tried in vain.
         let ExhaustedLimit { pool, limit, used, free_at_ms } = full.clone();
         let levels = &mut self.router.levels;

@@ -1,4 +1,4 @@
-//! What people added to the session: asked at points of its life, in tasks beside the loop.
+//! Runs hooks and other extensions at points of the session's life, in tasks beside the loop.
 
 use std::{sync::Arc, time::Duration};
 
@@ -97,12 +97,14 @@ impl Session {
         let Some(step) = self.added.next_step.take() else { return Ok(()) };
         let StepTurn { text, command, timeout_s, failed_models, name, side_steps, .. } = step;
         self.router.failed_models = failed_models;
-        self.router.step = Some(name).filter(|name| !name.is_empty()).map(Into::into);
+        // What runs side by side says nothing of the turn before: the children learn by themselves.
+        let is_one = side_steps.is_empty() && !name.is_empty();
+        self.router.step = is_one.then(|| name.as_str().into());
         self.notify(NoticeLevel::Info, step.announcement).await?;
         if !side_steps.is_empty() {
             // What elfs spend counts for this turn.
             self.router.begin_turn();
-            let calls = side_steps.into_iter().map(|step| self.side_call(step)).collect();
+            let calls = side_steps.into_iter().map(|step| self.side_call(&name, step)).collect();
             self.inbox.push_back(Input::RunSideSteps(calls));
             return Ok(());
         }

@@ -56,6 +56,8 @@ pub struct Options {
     /// Whose money it spends, where another session started it (see [`Scope::for_child`]); `None`: its
     /// own, counted by `id`.
     pub scope: Option<Scope>,
+    /// The step of a saved task that its first turn is, such as `release/Look`, for what the router learns.
+    pub step: Option<Arc<str>>,
     /// The rights of the session that started this one, if another did; this session may do no more than that one.
     pub above: Option<Rights>,
     /// Shows what its model is sent.

@@ -99,6 +99,12 @@ impl Router {
         self
     }
 
+    /// The same, with a first turn that is this step of a saved task.
+    pub(super) fn for_step(mut self, step: Option<Arc<str>>) -> Self {
+        self.step = step;
+        self
+    }
+
     /// A turn begins; it is not routed yet.
     pub(super) fn begin_turn(&mut self) {
         self.plan = None;
@@ -223,7 +229,7 @@ impl Router {
         let plan = self.plan.as_ref().filter(|_| self.concern.is_asked_for())?;
         let arm = plan.arm.name();
         let why = self.routes.kept_from(&arm, &plan.task)?;
-        let hint = "Name a model that may see it, with --model or /model, or change the rule.";
+        let hint = "Choose a model that may see it (--model or /model), or change the rule.";
         let text = format!("{arm} may not see what was opened: it {why}");
         Some(ProviderError::new(ErrorKind::BadRequest, OWN, text).with_hint(hint))
     }

@@ -217,12 +217,12 @@ impl Session {
         };
         // Learned with the next turn, so that a slip can be corrected until then.
         let before = self.router.rating.replace(good);
-        let verdict = if good { "right" } else { "wrong" };
+        let rating = if good { "good" } else { "bad" };
         let text = match before {
             Some(before) if before != good => {
-                format!("corrected for {arm}: the work was {verdict}")
+                format!("changed the rating of the last answer, by {arm}, to {rating}")
             }
-            _ => format!("noted for {arm}: the work was {verdict}"),
+            _ => format!("rated the last answer, by {arm}, as {rating}"),
         };
         self.notify(NoticeLevel::Info, text).await
     }

@@ -43,8 +43,12 @@ impl Session {
         self.notify(NoticeLevel::Warning, text).await
     }
 
-    /// Returns the call that does the work of a step beside others.
-    pub(super) fn side_call(&self, SideStep { call, text, title, work }: SideStep) -> SideCall {
+    /// Returns the call that does the work of a step beside others. `task`: the name of its task.
+    pub(super) fn side_call(
+        &self,
+        task: &str,
+        SideStep { call, text, title, work }: SideStep,
+    ) -> SideCall {
         let (tool, arguments, head, tail) = match work {
             SideWork::Command { command, timeout_s } => {
                 let arguments =
@@ -54,7 +58,8 @@ impl Session {
             }
             SideWork::Prompt { text: prompt, model, role } => {
                 let model = self.wanted_model(model, role).map(|model| model.to_string());
-                let task = json!({ "task": prompt, "name": title, "prefers": model });
+                let step = format!("{task}/{title}");
+                let task = json!({ "task": prompt, "name": title, "prefers": model, "step": step });
                 let starter = self.tools.session_starter();
                 let tool =
                     starter.map_or_else(|| ELF_STARTER.to_owned(), |it| it.spec().name.clone());

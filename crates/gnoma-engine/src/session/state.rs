@@ -1,4 +1,4 @@
-//! The whole state of a session.
+//! The state of a session: conversation machine, tools, gate, router and pending work.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -197,14 +197,14 @@ fn open_turn(
 impl Session {
     pub(super) fn new(options: Options, front_end: FrontEnd) -> Self {
         let Options { id, place, tools, routes, system, mode, permissions, .. } = options;
-        let Options { firewall, interactive, limits, history, keeping, .. } = options;
+        let Options { firewall, interactive, limits, history, keeping, thinking, .. } = options;
         let Options { scope, above, spawner, measured, gauge, lifecycle, held_to, .. } = options;
         let is_child = above.is_some();
         let rights = Rights::new(mode, permissions, above);
         rights.limit_tools(held_to, options.forbidden, lifecycle.clone());
         let tools = Toolset::new(tools);
         let scope = scope.unwrap_or_else(|| Scope::new(id));
-        let router = Router::new(routes, scope).with_thinking(options.thinking);
+        let router = Router::new(routes, scope).with_thinking(thinking).for_step(options.step);
         let starts = ChildStarter::new(spawner, lifecycle.clone(), rights.clone(), options.spans);
         let pending = PendingRequests::new(starts, Arc::clone(&router.scope));
         let added = Additions::new(lifecycle);

@@ -81,7 +81,7 @@ impl Session {
             mode: self.gate.rights.mode(),
             is_asked,
         };
-        self.wait_for(telling.summarize_past());
+        self.wait_for(telling.request_summary());
         Ok(SummarizedRange { brief, messages, past_tokens, window_tokens })
     }
 
@@ -149,7 +149,7 @@ struct SummaryJob {
 }
 
 impl SummaryJob {
-    async fn summarize_past(self) -> PendingWork {
+    async fn request_summary(self) -> PendingWork {
         let Self { tellers, past, kept, account, before, mode, is_asked } = self;
         if let Some(before) = before {
             let point = Point::BeforeCompaction { is_asked, focus: past.focus.clone() };

@@ -49,6 +49,15 @@ impl AnswerDraft {
         self.parts.unknown_stop()
     }
 
+    /// Reports whether the provider's word for the end names a call, such as `MALFORMED_FUNCTION_CALL`: the model wrote one
+    /// that the provider could not read.
+    pub(super) fn lacks_call(&self) -> bool {
+        self.unknown_stop().is_some_and(|word| {
+            let word = word.to_ascii_lowercase();
+            ["call", "tool", "function"].iter().any(|part| word.contains(part))
+        })
+    }
+
     /// The stop reason in the light of what has come.
     pub(super) fn effective_stop(&self, stop: StopReason) -> StopReason {
         self.parts.effective_stop_reason(stop)

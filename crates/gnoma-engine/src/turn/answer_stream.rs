@@ -157,7 +157,7 @@ impl Turn {
         let is_repeated = attempt < EMPTY_ATTEMPTS && !self.watch.has_run_tools();
         let (kind, text) = match stop {
             // Calls that are whole are run, see `AnswerDraft::settled`.
-            StopReason::Other if answer.has_call() => {
+            StopReason::Other if answer.has_call() || answer.lacks_call() => {
                 (ErrorKind::Garbled, "the answer ended in the middle of a call")
             }
             StopReason::Other if !answer.has_words() => (
@@ -196,8 +196,8 @@ impl Turn {
     fn continue_cut(&mut self, in_call: bool, fx: &mut Effects) -> Phase {
         if self.answers.continuations == self.limits.continuations {
             let text = format!(
-                "The answer was cut off by the output limit {} times; a higher \
-                 `provider.max_tokens` would let it finish.",
+                "the answer was cut off by the output limit {} times; a higher \
+                 `provider.max_tokens` would let it finish",
                 self.answers.continuations + 1
             );
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));

@@ -3,7 +3,7 @@
 //! Only what no tool accepts is found here, before anyone is asked about the call: a missing required argument, or
 //! a text or number in place of a list or object, or the reverse. The tool checks the rest.
 
-use gnoma_core::{RawJson, ToolCall, ToolSpec};
+use gnoma_core::{RawJson, ToolCall, ToolSpec, tool::ToolKind};
 use serde_json::{Map, Value};
 
 /// Describes for the model what is wrong with the arguments.
@@ -19,9 +19,9 @@ pub(super) fn find_argument_error(spec: &ToolSpec, call: &ToolCall) -> Option<St
     Some(format!("the arguments do not fit `{}`: {why}; nothing was done", spec.name))
 }
 
-/// The arguments with our names where they have those of other programs, and with a number, a truth value, a list
-/// or an object where the tool wants one and the model wrote it as
-/// a text; `None` where it did not.
+/// The arguments with our names where they have those of other programs, with a number, a truth value, a list
+/// or an object where the tool wants one and the model wrote it as a text, and with a line where a shell wants one and
+/// the model wrote a list of words; `None` where it did not.
 pub(super) fn normalize_arguments(spec: &ToolSpec, call: &ToolCall) -> Option<RawJson> {
     let schema: Value = spec.parameters.read().ok()?;
     let properties = schema.get("properties")?.as_object()?;
@@ -29,16 +29,46 @@ pub(super) fn normalize_arguments(spec: &ToolSpec, call: &ToolCall) -> Option<Ra
     let mut is_respelt = rename_arguments(&schema, &mut arguments);
     for (name, value) in &mut arguments {
         let property = properties.get(name);
-        if let Some(meant) = property.and_then(|property| coerce_text(property, value.as_str()?)) {
+        let kind = property.and_then(|property| property.get("type")).and_then(Value::as_str);
+        let is_line = spec.kind == ToolKind::Shell && name == "command" && kind == Some("string");
+        let meant = match &*value {
+            Value::Array(words) if is_line => join_words(words).map(Value::String),
+            value => property.and_then(|property| coerce_text(property, value.as_str()?)),
+        };
+        if let Some(meant) = meant {
             *value = meant;
             is_respelt = true;
         }
     }
+    if spec.kind == ToolKind::Shell {
+        is_respelt |= enter_folder(properties, &mut arguments);
+    }
     is_respelt.then(|| RawJson::from_value(&arguments).ok())?
 }
 
+/// Lets the command of a shell begin in the folder that the model names in an argument of another program's shell: to
+/// leave it out would run the command elsewhere.
+fn enter_folder(properties: &Map<String, Value>, arguments: &mut Map<String, Value>) -> bool {
+    let is_folder = |name: &&str| !properties.contains_key(*name) && arguments.contains_key(*name);
+    let Some(name) = FOLDER_NAMES.into_iter().find(is_folder) else { return false };
+    let (Some(folder), Some(command)) = (text_of(arguments, name), text_of(arguments, "command"))
+    else {
+        return false;
+    };
+    if !matches!(folder.as_str(), "" | "." | "./") {
+        let line = format!("cd {} || exit\n{command}", quote_word(&folder));
+        arguments.insert("command".to_owned(), Value::String(line));
+    }
+    arguments.shift_remove(name);
+    true
+}
+
+fn text_of(arguments: &Map<String, Value>, name: &str) -> Option<String> {
+    arguments.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
 /// Names that other programs give to arguments, and what ours are called.
-const OTHER_NAMES: [(&str, &[&str]); 6] = [
+const OTHER_NAMES: [(&str, &[&str]); 7] = [
     (
         "path",
         &["file_path", "filepath", "filePath", "filename", "file", "absolute_path", "target_file"],
@@ -48,19 +78,26 @@ const OTHER_NAMES: [(&str, &[&str]); 6] = [
     ("old_string", &["old_str", "old_text", "oldString"]),
     ("new_string", &["new_str", "new_text", "newString"]),
     ("pattern", &["query", "regex", "search"]),
+    (BACKGROUND, &["run_in_background", "is_background", "isBackground"]),
 ];
+/// The only argument that is renamed without being required: a server that is not in the background never ends.
+const BACKGROUND: &str = "background";
+/// Names that other programs give to the folder in which a command runs. Ours runs where the session is.
+const FOLDER_NAMES: [&str; 6] =
+    ["workdir", "cwd", "working_directory", "workingDirectory", "directory", "dir_path"];
 
-/// Gives arguments that the tool does not know the names of the required ones that they can only mean.
+/// Gives arguments that the tool does not know the names of those that they can only mean.
 fn rename_arguments(schema: &Value, arguments: &mut Map<String, Value>) -> bool {
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
     let (Some(properties), Some(required)) = (properties, required) else { return false };
     let mut is_renamed = false;
-    for wanted in required.iter().filter_map(Value::as_str) {
+    for wanted in required.iter().filter_map(Value::as_str).chain([BACKGROUND]) {
         let others =
             OTHER_NAMES.iter().find(|(name, _)| *name == wanted).map(|(_, others)| *others);
         let is_meant = |name: &&String| {
             others.is_some_and(|others| others.contains(&name.as_str()))
+                && properties.contains_key(wanted)
                 && !properties.contains_key(*name)
         };
         let mut meant = arguments.keys().filter(is_meant);
@@ -89,6 +126,29 @@ fn coerce_text(property: &Value, text: &str) -> Option<Value> {
     }
 }
 
+/// Returns the line of a shell that a list of words means: the words of one program, or a shell with a line, as in
+/// `["bash", "-lc", "ls | wc"]`.
+fn join_words(words: &[Value]) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(Value::as_str).collect::<Option<_>>()?;
+    match words.as_slice() {
+        [] => None,
+        ["bash" | "sh" | "zsh" | "/bin/bash" | "/bin/sh", "-c" | "-lc", line] => {
+            Some((*line).to_owned())
+        }
+        // One element is a line that stands in a list.
+        [line] => Some((*line).to_owned()),
+        words => Some(words.iter().map(|word| quote_word(word)).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+fn quote_word(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:@%+,-".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 fn missing_field(schema: &Value, arguments: &Map<String, Value>) -> Option<String> {
     let required = schema.get("required")?.as_array()?.iter().filter_map(Value::as_str);
     let mut absent = required.filter(|name| !arguments.contains_key(*name));
@@ -115,7 +175,7 @@ fn mistyped_field(schema: &Value, arguments: &Map<String, Value>) -> Option<Stri
 mod tests {
     use gnoma_core::{
         CallId,
-        tool::{Access, Tier, ToolKind},
+        tool::{Access, Tier},
     };
 
     use super::*;
@@ -158,6 +218,39 @@ mod tests {
             let found = normalize_arguments(&spec(), &call);
             assert_eq!(found.as_ref().map_or("", RawJson::get), meant, "{written}");
         }
+    }
+
+    #[test]
+    fn command_that_is_a_list_of_words_becomes_a_line_for_a_shell_alone() {
+        let schema = r#"{"type":"object","required":["command"],"properties":{"command":{"type":"string"},
+            "background":{"type":"boolean"}}}"#;
+        let parameters = RawJson::parse(schema).unwrap();
+        let shell = ToolSpec { kind: ToolKind::Shell, parameters, ..spec() };
+        for (written, meant) in [
+            (r#"{"command":["bash","-lc","ls | wc"]}"#, r#"{"command":"ls | wc"}"#),
+            (r#"{"cmd":["ls -la"]}"#, r#"{"command":"ls -la"}"#),
+            (r#"{"command":["rm","a b","it's",""]}"#, r#"{"command":"rm 'a b' 'it'\\''s' ''"}"#),
+            (r#"{"command":["echo","$HOME;ls"]}"#, r#"{"command":"echo '$HOME;ls'"}"#),
+            (r#"{"command":[]}"#, ""),
+            (r#"{"command":["a",1]}"#, ""),
+            (
+                r#"{"command":["make"],"workdir":"a b","timeout_ms":9}"#,
+                r#"{"command":"cd 'a b' || exit\nmake","timeout_ms":9}"#,
+            ),
+            (r#"{"command":"make","cwd":"."}"#, r#"{"command":"make"}"#),
+            (r#"{"command":"make","workdir":7}"#, ""),
+        ] {
+            let call = ToolCall::new(CallId::new("c"), "bash", RawJson::parse(written).unwrap());
+            let found = normalize_arguments(&shell, &call);
+            assert_eq!(found.as_ref().map_or("", RawJson::get), meant, "{written}");
+            let other = ToolSpec { kind: ToolKind::Other, ..shell.clone() };
+            let found = normalize_arguments(&other, &call);
+            assert!(!found.is_some_and(|found| found.get().contains(":\"")), "{written}");
+        }
+        let server = r#"{"command":"serve","run_in_background":"true"}"#;
+        let call = ToolCall::new(CallId::new("c"), "bash", RawJson::parse(server).unwrap());
+        let found = normalize_arguments(&shell, &call).unwrap();
+        assert_eq!(found.get(), r#"{"command":"serve","background":true}"#);
     }
 
     #[test]

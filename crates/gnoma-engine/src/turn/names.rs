@@ -26,6 +26,7 @@ const OTHER_NAMES: [(&str, &[&str]); 7] = [
             "runshellcommand",
             "runcommand",
             "executecommand",
+            "execcommand",
             "execute",
             "exec",
             "terminal",
@@ -59,6 +60,7 @@ const OTHER_NAMES: [(&str, &[&str]); 7] = [
         &[
             "writefile",
             "createfile",
+            "create",
             "savefile",
             "newfile",
             "writetool",
@@ -76,6 +78,7 @@ const OTHER_NAMES: [(&str, &[&str]); 7] = [
             "searchreplace",
             "replaceinfile",
             "edittool",
+            "multiedit",
             "fileedit",
             "fseditfile",
         ],
@@ -194,6 +197,9 @@ mod tests {
             ("write_to_file", "fs.write"),
             ("file_read", "fs.read"),
             ("fs.read_file", "fs.read"),
+            ("exec_command", "bash"),
+            ("MultiEdit", "fs.edit"),
+            ("create", "fs.write"),
         ] {
             assert_eq!(meant_tool(name, &specs).as_deref(), Some(meant), "{name}");
         }

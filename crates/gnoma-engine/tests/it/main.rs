@@ -145,6 +145,7 @@ fn options(
         measured,
         keeping,
         scope: None,
+        step: None,
         above: None,
         gauge: Default::default(),
         spawner: None,

@@ -211,6 +211,7 @@ fn session_options<const N: usize>(
         thinking: None,
         keeping: PersistenceOptions::default(),
         scope: Some(scope),
+        step: None,
         above: None,
         gauge: Default::default(),
         spawner: None,

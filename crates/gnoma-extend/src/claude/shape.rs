@@ -39,7 +39,7 @@ impl NumberConversion {
         }
     }
 
-    fn unit_description(self) -> &'static str {
+    fn describe_unit(self) -> &'static str {
         match self {
             Self::Seconds => "milliseconds",
             Self::Skipped => "number of the first line, from 1",
@@ -207,7 +207,7 @@ fn rename_schema(shape: &ToolShape, schema: &mut Value) {
     for (ours, counting) in shape.numbers {
         let about = schema.pointer_mut(&format!("/properties/{ours}"));
         if let Some(Value::Object(about)) = about {
-            about.insert("description".to_owned(), counting.unit_description().into());
+            about.insert("description".to_owned(), counting.describe_unit().into());
         }
     }
     let theirs = |name: &str| {

@@ -29,15 +29,21 @@ gnoma_core::debug_as_display!(IncludeError);
 /// Reads a file that a text mentions.
 type IncludeReader<'a> = dyn FnMut(&str) -> Result<String, IncludeError> + 'a;
 
-/// The words of arguments; quotes keep words together.
+/// Splits arguments into words. Quotes keep words together and are removed, a backslash takes the meaning from a blank,
+/// quote or backslash. As people write texts, an apostrophe within a word, a quote without an end and other
+/// backslashes stay: `it's 5" C:\dir`.
 #[must_use]
 pub fn split_words(arguments: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = arguments.chars();
+    let mut before = ' ';
     while let Some(c) = chars.next() {
+        let behind = chars.as_str();
         match c {
-            '\\' if quote != Some('\'') => word.get_or_insert_default().extend(chars.next()),
-            '"' | '\'' if quote.is_none() => {
+            '\\' if quote != Some('\'') && behind.starts_with(has_meaning) => {
+                word.get_or_insert_default().extend(chars.next());
+            }
+            '"' | '\'' if quote.is_none() && opens_quote(c, before, behind) => {
                 quote = Some(c);
                 word.get_or_insert_default();
             }
@@ -45,9 +51,21 @@ pub fn split_words(arguments: &str) -> Vec<String> {
             c if c.is_whitespace() && quote.is_none() => words.extend(word.take()),
             c => word.get_or_insert_default().push(c),
         }
+        before = c;
     }
     words.extend(word);
     words
+}
+
+/// Returns whether a sign means something between words.
+fn has_meaning(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '\\')
+}
+
+/// Returns whether a quote keeps words together: it is no apostrophe, and it has an end.
+fn opens_quote(quote: char, before: char, behind: &str) -> bool {
+    let is_apostrophe = quote == '\'' && before.is_alphanumeric();
+    !is_apostrophe && behind.contains(quote)
 }
 
 /// The replacements to insert into a text, besides the words of its arguments.
@@ -280,6 +298,20 @@ mod tests {
         assert_eq!(text("do it\n", "now please"), "do it\n\nARGUMENTS: now please");
         assert_eq!(text("do it\n", ""), "do it\n");
         assert_eq!(text("$ARGUMENTS", "$0 !`x` @a.txt"), "$0 !`x` @a.txt");
+    }
+
+    #[test]
+    fn quotes_keep_words_together_and_apostrophes_stay() {
+        for (line, words) in [
+            ("l'été d'un 'a b' it's", &["l'été", "d'un", "a b", "it's"][..]),
+            (r#"say "a  b" name='x y' '' "it's""#, &["say", "a  b", "name=x y", "", "it's"]),
+            (r#"5" pipe"#, &["5\"", "pipe"]),
+            ("don't 'leave", &["don't", "'leave"]),
+            (r#"C:\dir a\ b \"q \\ "\n\"""#, &["C:\\dir", "a b", "\"q", "\\", "\\n\""]),
+            (r#"'it'"'"'s'"#, &["it's"]),
+        ] {
+            assert_eq!(split_words(line), words, "{line}");
+        }
     }
 
     #[test]

@@ -208,7 +208,7 @@ enum WrongFieldForm {
     NoText,
     #[error("is not a list")]
     NoList,
-    #[error("contains something other than strings")]
+    #[error("contains something other than strings and numbers")]
     OtherThanTexts,
     #[error("is not a table")]
     NoTable,
@@ -285,9 +285,12 @@ impl FileEntry<'_> {
         let wrong = |form| ServerEntryError::of_field(key, form);
         let Some(value) = self.entry.get(key) else { return Ok(Vec::new()) };
         let items = value.as_array().ok_or_else(|| wrong(WrongFieldForm::NoList))?;
-        let text = |item: &Value| match item.as_str() {
-            Some(text) => self.expand_variables(text),
-            None => Err(wrong(WrongFieldForm::OtherThanTexts)),
+        let text = |item: &Value| match item {
+            Value::String(text) => self.expand_variables(text),
+            Value::Number(_) | Value::Bool(_) => Ok(item.to_string()),
+            Value::Null | Value::Array(_) | Value::Object(_) => {
+                Err(wrong(WrongFieldForm::OtherThanTexts))
+            }
         };
         items.iter().map(text).collect()
     }
@@ -299,12 +302,19 @@ impl FileEntry<'_> {
         let Some(value) = self.entry.get(key) else { return Ok(BTreeMap::new()) };
         let wrong = || ServerEntryError::of_field(key, WrongFieldForm::NoTable);
         let fields = value.as_object().ok_or_else(wrong)?;
-        let secret = |(name, value): (&String, &Value)| match value.as_str() {
-            Some(text) => Ok((name.clone(), Secret::new(self.expand_variables(text)?))),
-            None => {
-                let field = format!("{key}.{name}");
-                Err(ServerEntryError::Form { field, form: WrongFieldForm::NoText })
-            }
+        let secret = |(name, value): (&String, &Value)| {
+            let text = match value {
+                Value::String(text) => self.expand_variables(text)?,
+                // People write numbers and switches without quotes.
+                Value::Number(_) | Value::Bool(_) => value.to_string(),
+                Value::Null | Value::Array(_) | Value::Object(_) => {
+                    return Err(ServerEntryError::of_field(
+                        &format!("{key}.{name}"),
+                        WrongFieldForm::NoText,
+                    ));
+                }
+            };
+            Ok((name.clone(), Secret::new(text)))
         };
         fields.iter().map(secret).collect::<Result<Vec<_>, _>>().map(gnoma_core::sort::to_map)
     }
@@ -358,6 +368,22 @@ mod tests {
         let ServerReach::Process { env, .. } = &files.reach else { panic!() };
         assert_eq!(env["A"].expose(), "b");
         assert!(!files.network && far.to_line() == "https://x.example/mcp");
+    }
+
+    #[test]
+    fn numbers_and_switches_without_quotes_are_arguments_and_variables() {
+        let found = read(
+            r#"{"mcpServers": {"a": {"command": "x", "args": ["--port", 8080], "env": {"PORT": 8080, "DEBUG": true}},
+                "b": {"command": "x", "env": {"LIST": [1]}}}}"#,
+        );
+        let [server] = &found.servers[..] else { panic!("{found:?}") };
+        assert_eq!(server.to_line(), "x --port 8080");
+        let ServerReach::Process { env, .. } = &server.reach else { panic!() };
+        assert_eq!(
+            (env["PORT"].expose().as_str(), env["DEBUG"].expose().as_str()),
+            ("8080", "true")
+        );
+        assert!(found.faults[0].contains("`env.LIST` is not a string"), "{found:?}");
     }
 
     #[test]

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 use super::{
     calls::Calls,
+    message_report::{MessageReport, MessageReporter, ReportedRequest},
     question::{ElicitationAnswer, ElicitationQuestion},
     wire::rpc::{METHOD_NOT_FOUND, RpcError},
 };
@@ -22,6 +23,7 @@ pub(super) struct Handler {
     pub(super) lists: watch::Sender<u64>,
     /// Forms are filled with their defaults, without asking anybody.
     fills_forms: bool,
+    reporter: Option<MessageReporter>,
 }
 
 impl Handler {
@@ -31,6 +33,27 @@ impl Handler {
             calls: Calls::default(),
             lists: watch::Sender::new(0),
             fills_forms: false,
+            reporter: None,
+        }
+    }
+
+    /// The same, with a reporter of each message.
+    pub(super) fn with_reporter(self, reporter: Option<MessageReporter>) -> Self {
+        Self { reporter, ..self }
+    }
+
+    /// Begins a request, if somebody wants reports: it is reported as failed unless the result says otherwise.
+    pub(super) fn report_request<'a>(&'a self, method: &'a str) -> Option<ReportedRequest<'a>> {
+        let reporter = self.reporter.as_ref()?;
+        let (server, began) = (&*self.server, Instant::now());
+        Some(ReportedRequest { reporter, server, method, began, failed: true })
+    }
+
+    /// Reports a message that the server sends by itself.
+    fn report_message(&self, method: &str) {
+        if let Some(reporter) = &self.reporter {
+            let server = &*self.server;
+            reporter.report(&MessageReport { server, method, took_ms: None, failed: false });
         }
     }
 
@@ -41,6 +64,7 @@ impl Handler {
 
     /// Takes in something that the server tells. What is not known is nothing.
     pub(super) fn on_notification(&self, method: &str, params: &Value) {
+        self.report_message(method);
         match method {
             "notifications/progress" => self.calls.record_progress(params),
             "notifications/tools/list_changed" => self.list_may_have_changed(),
@@ -59,6 +83,7 @@ impl Handler {
         method: &str,
         params: &Value,
     ) -> Result<Value, RpcError> {
+        self.report_message(method);
         match method {
             "ping" => Ok(json!({})),
             "elicitation/create" => Ok(self.answer_elicitation(params).await),

@@ -60,6 +60,7 @@ pub(super) async fn connect_server(
     handler: Handler,
     handshake: Handshake,
 ) -> Result<LiveConnection, ConnectionError> {
+    let handler = handler.with_reporter(around.reporter.clone());
     match &definition.reach {
         ServerReach::Process { .. } => {
             match start_program(definition, around, stderr, handler.clone(), handshake).await {

@@ -25,6 +25,7 @@ mod listed_tool;
 mod lists;
 mod live_connection;
 mod login;
+mod message_report;
 mod naming;
 mod oauth;
 mod peer;
@@ -53,6 +54,7 @@ pub use self::{
     failure::McpError,
     keyring::Keyring,
     login::{LoginError, log_in},
+    message_report::{MessageReport, MessageReporter},
     naming::{PREFIX, ServerNameError, check_server, qualified_tool_name as tool_name},
     oauth::Tokens,
     plugin::of_plugin,

@@ -53,6 +53,7 @@ impl Peer {
             peer.info = info;
             return Ok(peer);
         }
+        let mut reported = peer.handler.report_request("initialize");
         let answer = match &peer.link {
             Link::Http(link) => link.start_session().await?,
             Link::Program(link) => {
@@ -62,6 +63,10 @@ impl Peer {
                 answer
             }
         };
+        if let Some(request) = &mut reported {
+            request.failed = false;
+        }
+        drop(reported);
         peer.info = ServerInfo::from_answer(&answer, false);
         if let Link::Http(link) = &peer.link {
             link.follow_events().await;
@@ -204,7 +209,8 @@ impl Peer {
         if is_stateless {
             version::add_client_meta(&mut params.fields);
         }
-        match &self.link {
+        let mut reported = self.handler.report_request(method);
+        let answer = match &self.link {
             Link::Program(link) => link.request(method, &params).await,
             Link::Http(link) => {
                 link.send_request(&OutgoingRequest {
@@ -215,7 +221,11 @@ impl Peer {
                 })
                 .await
             }
+        };
+        if let Some(request) = &mut reported {
+            request.failed = answer.is_err();
         }
+        answer
     }
 
     /// Ends the connection as the protocol wants it.

@@ -28,6 +28,7 @@ use super::{
     definition::{Definition, ServerReach},
     keyring::Keyring,
     limits::{MAX_STDERR_BYTES, MAX_UNASKED_BYTES},
+    message_report::MessageReporter,
     oauth::Tokens,
 };
 use crate::process_group::ProcessGroup;
@@ -63,6 +64,8 @@ pub struct ServerEnvironment {
     pub environment: Vec<(String, String)>,
     /// Walls; `None` where the user wants none.
     pub enclosure: Option<ServerSandbox>,
+    /// Takes a report of each message, if somebody wants them.
+    pub reporter: Option<MessageReporter>,
 }
 
 impl ServerEnvironment {

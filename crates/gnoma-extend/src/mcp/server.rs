@@ -25,7 +25,7 @@ use super::{
     },
     handler::Handler,
     limits::{MAX_RESUMES, RESUME_WAIT, RETRY_AFTER, START_TIMEOUT},
-    live_connection::{self, SharedConnection, ToolList},
+    live_connection::{self, LiveConnection, SharedConnection, ToolList},
     process::{ServerEnvironment, Stderr, last_lines},
     server_prompt::ServerPrompt,
     version::Handshake,
@@ -216,7 +216,7 @@ impl ManagedServer {
                 seen.process = live.process_id();
             }
             self.leave_out(left_out, |seen| &mut seen.left_out);
-            self.take_in(tools, Some(&live));
+            self.store_tools(tools, Some(&live));
             self.set_state(ServerState::Ready);
             let (server, of) = (Arc::downgrade(self), Arc::downgrade(&live));
             link.following
@@ -235,7 +235,7 @@ impl ManagedServer {
         &self,
         handler: Handler,
         handshake: Handshake,
-    ) -> Result<(live_connection::LiveConnection, ToolList), ConnectionError> {
+    ) -> Result<(LiveConnection, ToolList), ConnectionError> {
         let Self { definition, common, stderr, .. } = self;
         let live =
             live_connection::connect_server(definition, &common.around, stderr, handler, handshake)
@@ -296,10 +296,10 @@ impl ManagedServer {
 
     /// Takes in a list of its tools, and says what people must know of it.
     pub(super) fn update_tools(&self, listed: Vec<DescribedTool>) {
-        self.take_in(listed, None);
+        self.store_tools(listed, None);
     }
 
-    fn take_in(&self, listed: Vec<DescribedTool>, from: Option<&live_connection::LiveConnection>) {
+    fn store_tools(&self, listed: Vec<DescribedTool>, from: Option<&LiveConnection>) {
         let name = &self.definition.name;
         let (compared, written) = {
             let mut known = self.known.lock();
@@ -441,10 +441,7 @@ impl ManagedServer {
 }
 
 /// Lists the prompts, which nothing waits for.
-async fn look_for_prompts(
-    server: Weak<ManagedServer>,
-    live: Weak<live_connection::LiveConnection>,
-) {
+async fn look_for_prompts(server: Weak<ManagedServer>, live: Weak<LiveConnection>) {
     let Some((server, live)) = server.upgrade().zip(live.upgrade()) else { return };
     if let Ok((prompts, left_out)) = live.list_prompts(&server.definition.name).await {
         server.leave_out(left_out, |seen| &mut seen.left_out_prompts);
@@ -454,10 +451,7 @@ async fn look_for_prompts(
 
 /// Listens for changes of the list as long as the server tells of them. After each break the list is read again: a
 /// change may have been missed.
-async fn listen_for_changes(
-    live: Weak<live_connection::LiveConnection>,
-    lists: watch::Sender<u64>,
-) {
+async fn listen_for_changes(live: Weak<LiveConnection>, lists: watch::Sender<u64>) {
     /// The time after which the end of a stream does not count as a failure.
     const LASTED: Duration = Duration::from_secs(30);
     let mut in_vain = 0;
@@ -479,7 +473,7 @@ async fn listen_for_changes(
 /// Lists the tools again whenever the server says that they are others.
 async fn relist_on_change(
     server: Weak<ManagedServer>,
-    live: Weak<live_connection::LiveConnection>,
+    live: Weak<LiveConnection>,
     mut lists: watch::Receiver<u64>,
 ) {
     /// Changes that come faster are taken together.

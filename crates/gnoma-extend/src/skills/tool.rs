@@ -126,7 +126,7 @@ impl Tool for SkillTool {
                     kept.record_use(&skill.name, text.clone());
                     Ok(text)
                 }
-                Some(file) => file_of(&skill, file),
+                Some(file) => read_skill_file(&skill, file),
             };
             match tokio::task::spawn_blocking(work).await {
                 Ok(Ok(text)) => ToolOutcome::success_text(text),
@@ -227,7 +227,7 @@ enum SkillFileError {
 gnoma_core::debug_as_display!(SkillFileError);
 
 /// Reads a file of the skill's own folder.
-fn file_of(skill: &Skill, file: &str) -> Result<String, SkillFileError> {
+fn read_skill_file(skill: &Skill, file: &str) -> Result<String, SkillFileError> {
     let folder = skill.folder().ok_or(SkillFileError::NoFolder)?;
     let path = Path::new(file);
     let stays =

@@ -63,6 +63,9 @@ impl TaskDefinition {
 /// The first thing in the file that is wrong, with its line. Unknown fields are wrong: a misspelt `permission` would
 /// otherwise allow more than the person has written.
 pub fn parse_task(name: &str, text: &str) -> Result<TaskDefinition, TaskFault> {
+    if let Some(at) = text.lines().position(|line| line.contains('\0')) {
+        return Err(TaskFault { line: at + 1, error: TaskError::NulByte });
+    }
     let (fields, body) = FrontMatter::split(text).unwrap_or((FrontMatter::default(), text));
     let first = line_of_body(text, body);
     let head = text.get(..text.len().saturating_sub(body.len())).unwrap_or_default();
@@ -149,7 +152,7 @@ fn first_words(intro: &str, steps: &[TaskStep]) -> String {
     let first = first.map(|line| line.trim_start_matches('#').trim().to_owned());
     first.unwrap_or_else(|| {
         let text = steps.first().map(|step| match &step.action {
-            StepAction::Prompt(text) if steps.len() == 1 => text.as_str(),
+            StepAction::Prompt(text) if steps.len() == 1 => text.trim_start_matches(['#', ' ']),
             _ => step.title.as_str(),
         });
         text.and_then(|text| text.lines().next()).unwrap_or_default().to_owned()
@@ -308,6 +311,7 @@ mod tests {
             ),
             ("---\nname: t\nname: t\n---\nx", "2: `name` occurs twice"),
             ("---\nchecks:\n  a: b\n---\nx", "2: `checks` must be"),
+            ("---\nname: t\n---\nx\0y", "4: the line contains a byte 0"),
             ("---\nname: t\n", "1: the line `---` behind its fields is missing"),
             ("---\nname: t\n---\n", "4: the task has no step"),
             ("---\nname: t\n---\n\n## A\n\n## B\nx", "5: the step `A` has no text"),

@@ -70,6 +70,10 @@ pub enum TaskError {
     },
     /// A step has no heading text.
     UntitledStep,
+    /// A line looks like a heading and is none.
+    NearHeading,
+    /// A line contains a byte 0.
+    NulByte,
     /// A step has an option that steps do not have.
     UnknownOption {
         /// As it is written.
@@ -87,6 +91,17 @@ pub enum TaskError {
         /// As it is written.
         written: String,
     },
+    /// The braces of a heading are not one pair with options at its end.
+    Braces,
+    /// An option of a step is given twice.
+    DoubleOption {
+        /// The name of the option.
+        key: String,
+    },
+    /// A step wants a model by name and one by role.
+    ModelAndRole,
+    /// A step that is not a prompt wants a model.
+    ModelOfOther,
     /// A step that is neither a prompt nor a command is to run side by side with others.
     ParallelOther,
     /// A question has text behind its choices.
@@ -131,13 +146,38 @@ impl fmt::Display for TaskError {
             Self::Argument(error) => error.fmt(f),
             Self::TooMany { what, limit } => write!(f, "more than {limit} {what}"),
             Self::NoSteps => f.write_str("the task has no step; add one below `## Title`"),
-            Self::EmptyStep { title } => write!(f, "the step `{title}` has no text"),
-            Self::UntitledStep => f.write_str("the step needs a title behind `##`"),
             Self::UnknownOption { .. }
             | Self::TimeLimit { .. }
             | Self::TimeLimitOfOther
             | Self::UnknownRole { .. }
+            | Self::Braces
+            | Self::DoubleOption { .. }
+            | Self::ModelAndRole
+            | Self::ModelOfOther
             | Self::ParallelOther => self.fmt_option(f),
+            Self::EmptyStep { .. }
+            | Self::UntitledStep
+            | Self::NearHeading
+            | Self::NulByte
+            | Self::QuestionForm
+            | Self::BlockForm { .. }
+            | Self::MisspeltVariable { .. }
+            | Self::OpenBlock
+            | Self::TaskLine => self.fmt_text(f),
+        }
+    }
+}
+
+impl TaskError {
+    /// Writes what is wrong with the text of a step.
+    fn fmt_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EmptyStep { title } => write!(f, "the step `{title}` has no text"),
+            Self::UntitledStep => f.write_str("the step needs a title behind `##`"),
+            Self::NearHeading => f.write_str(
+                "a step begins with `## Title`, without blanks before `##` and with one after it; write `###` if this line is text",
+            ),
+            Self::NulByte => f.write_str("the line contains a byte 0; a task file is text"),
             Self::QuestionForm => {
                 f.write_str("a question is `? text` and then only choices, each a line `- choice`")
             }
@@ -153,11 +193,10 @@ impl fmt::Display for TaskError {
             ),
             Self::OpenBlock => f.write_str("the code block that begins here does not end"),
             Self::TaskLine => f.write_str("write `/task NAME ARGUMENTS` to run another task"),
+            _ => Ok(()),
         }
     }
-}
 
-impl TaskError {
     /// Writes what is wrong with an option of a step.
     fn fmt_option(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -178,6 +217,14 @@ impl TaskError {
                 written.escape_debug(),
                 ROLES.join(", ")
             ),
+            Self::Braces => f.write_str(
+                "the options of a step stand in one pair of braces at the end: `## Title {role=small parallel}`",
+            ),
+            Self::DoubleOption { key } => {
+                write!(f, "the option `{}` occurs twice", key.escape_debug())
+            }
+            Self::ModelAndRole => f.write_str("a step has a model or a role, not both"),
+            Self::ModelOfOther => f.write_str("only a prompt has a model or a role"),
             Self::ParallelOther => {
                 f.write_str("only prompts and commands run side by side (`{parallel}`)")
             }

@@ -3,7 +3,7 @@
 use super::{
     definition::parse_task,
     fault::TaskFault,
-    steps::{LEAD, StepAction},
+    steps::{LEAD, StepAction, escape_headings},
 };
 use crate::front_matter::FrontMatter;
 
@@ -53,7 +53,7 @@ pub fn import_command(
     if body.contains("!`") {
         lost.push("commands in its text (!`…`), which stay as text".to_owned());
     }
-    let body = as_one_step(&body);
+    let body = escape_headings(&body);
     let mut head = format!("---\nname: {name}\n");
     if let Some(description) = fields.text_field("description") {
         let short: String = description.chars().take(MAX_DESCRIPTION_CHARS).collect();
@@ -134,22 +134,6 @@ fn is_argument_name(word: &str) -> bool {
 /// Longest name of an argument, in bytes.
 const MAX_WORD_BYTES: usize = 32;
 
-/// A text in which no heading begins another step.
-fn as_one_step(body: &str) -> String {
-    let mut is_open = false;
-    let mut text = String::new();
-    for line in body.lines() {
-        let start = line.trim_start();
-        is_open ^= start.starts_with("```") || start.starts_with("~~~");
-        if line.starts_with("## ") && !is_open {
-            text.push('#');
-        }
-        text.push_str(line);
-        text.push('\n');
-    }
-    text.trim_end().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,10 +178,18 @@ mod tests {
 
     #[test]
     fn text_that_would_run_or_ask_stays_a_prompt() {
-        for text in ["```sh\nrm -rf x\n```", "? Push it?", "/task release v1"] {
+        for text in [
+            "```sh\nrm -rf x\n```",
+            "? Push it?",
+            "/task release v1",
+            "Say it.\n##\tOne\n```sh\nrm -rf x\n```",
+            "Say it.\n```\n~~~\n```\n## One\n```sh\nrm -rf x\n```",
+            "Say it.\n##\n```sh\nrm -rf x",
+        ] {
             let imported = import_command("t", text, false).unwrap();
             let task = parse_task("t", &imported.text).unwrap();
-            assert!(matches!(task.steps[0].action, StepAction::Prompt(_)), "{task:?}");
+            let is_prompt = |it: &StepAction| matches!(it, StepAction::Prompt(_));
+            assert!(task.steps.len() == 1 && is_prompt(&task.steps[0].action), "{task:?}");
         }
         assert!(import_command("t", "---\ndescription: x\n---\n", false).is_err());
     }

@@ -28,7 +28,7 @@ pub use self::{
     plan::{PlanError, PlannedAction, PlannedStep, TaskPlan, check_task, plan_task, replan_task},
     record::{
         ResumeChoice, ResumeError, RunRecord, RunState, StepRecord, StepResult, StepState,
-        digest_message,
+        describe_open_state, digest_message,
     },
     repair::{StepPart, commands_run_instead, has_parts, parts_that_went_well, propose_repair},
     schema::task_schema,

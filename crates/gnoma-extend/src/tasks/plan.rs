@@ -23,6 +23,8 @@ const MAX_DEPTH: usize = 5;
 const ANSWER: &str = "answer";
 /// Bytes of a step's digest that are recorded, as hexadecimal digits.
 const DIGEST_BYTES: usize = 8;
+/// The command that waits.
+const WAIT: &str = "sleep";
 /// Stands for a value that is not known while a task is only checked. No value contains it.
 const UNKNOWN: char = '\0';
 
@@ -39,11 +41,28 @@ pub enum PlanError {
         named: String,
     },
     /// Tasks run each other in a circle.
-    Cycle(Vec<String>),
+    Cycle {
+        /// The task whose step closes the circle.
+        task: String,
+        /// The line of the step.
+        line: usize,
+        /// The tasks of the circle, in order; the first is the last as well.
+        names: Vec<String>,
+    },
     /// Tasks run each other deeper than allowed.
-    TooDeep,
+    TooDeep {
+        /// The task whose step is too deep.
+        task: String,
+        /// The line of the step.
+        line: usize,
+    },
     /// The run has too many steps.
-    TooManySteps,
+    TooManySteps {
+        /// The task whose step is one too many.
+        task: String,
+        /// The line of the step; 1 if it is a check.
+        line: usize,
+    },
     /// An argument is wrong; with the task and the line of the step that gives it, if a step does.
     Argument(Option<(String, usize)>, ArgumentError),
     /// A prompt is blank with the values of its arguments.
@@ -51,6 +70,13 @@ pub enum PlanError {
         /// The task whose step it is.
         task: String,
         /// The line of the step.
+        line: usize,
+    },
+    /// A command uses the answer to a question, and no question stands before it.
+    NoQuestion {
+        /// The task whose step it is.
+        task: String,
+        /// The line of the step; 1 if it is a check.
         line: usize,
     },
     /// The answer to a question cannot be an argument of a task: it is not known before the run.
@@ -68,16 +94,26 @@ impl fmt::Display for PlanError {
             Self::UnknownTask { task, line, named } => {
                 write!(f, "{task}.md:{line}: there is no task `{named}`")
             }
-            Self::Cycle(names) => {
-                write!(f, "the tasks run each other in a circle: {}", names.join(" → "))
+            Self::Cycle { task, line, names } => write!(
+                f,
+                "{task}.md:{line}: the tasks run each other in a circle: {}",
+                names.join(" → ")
+            ),
+            Self::TooDeep { task, line } => {
+                write!(f, "{task}.md:{line}: tasks run each other more than {MAX_DEPTH} deep")
             }
-            Self::TooDeep => write!(f, "tasks run each other more than {MAX_DEPTH} deep"),
-            Self::TooManySteps => write!(f, "the run has more than {MAX_PLANNED_STEPS} steps"),
+            Self::TooManySteps { task, line } => {
+                write!(f, "{task}.md:{line}: the run has more than {MAX_PLANNED_STEPS} steps")
+            }
             Self::Argument(None, error) => error.fmt(f),
             Self::Argument(Some((task, line)), error) => write!(f, "{task}.md:{line}: {error}"),
             Self::BlankPrompt { task, line } => {
                 write!(f, "{task}.md:{line}: the step has no text, because its values are empty")
             }
+            Self::NoQuestion { task, line } => write!(
+                f,
+                "{task}.md:{line}: `$answer` has no value in this command, because no question stands before it"
+            ),
             Self::AnswerAsArgument { task, line } => write!(
                 f,
                 "{task}.md:{line}: `$answer` cannot be an argument of a task, because it is not known before the run"
@@ -170,6 +206,31 @@ impl PlannedStep {
     }
 }
 
+impl TaskPlan {
+    /// Lets neighbours that are commands without effects run side by side, as if they were marked so. `only_reads` says
+    /// whether a command has none. One that waits keeps its place: the next may read what comes in that time.
+    pub fn group_reading_commands(&mut self, only_reads: impl Fn(&str) -> bool) {
+        let is_reading = |step: &PlannedStep| match step.resolve_action(None) {
+            PlannedAction::Command(command) => {
+                let mut words = command.split(|c: char| !c.is_alphanumeric());
+                step.group.is_none() && !words.any(|word| word == WAIT) && only_reads(&command)
+            }
+            PlannedAction::Prompt(_) | PlannedAction::Question { .. } => false,
+        };
+        let reading: Vec<bool> = self.steps.iter().map(is_reading).collect();
+        let mut first = 0;
+        for neighbours in reading.chunk_by(|one, next| one == next) {
+            let count = neighbours.len();
+            if count > 1 && neighbours.first() == Some(&true) {
+                for (place, step) in self.steps.iter_mut().skip(first).take(count).enumerate() {
+                    step.group = Some(first + place - place % MAX_SIDE_STEPS);
+                }
+            }
+            first += count;
+        }
+    }
+}
+
 /// Plans a run of the task `name` with the words behind its name. `tasks`: all tasks by name.
 ///
 /// # Errors
@@ -238,6 +299,8 @@ struct Planner<'t> {
     path: Vec<String>,
     modes: Vec<PermissionMode>,
     steps: Vec<PlannedStep>,
+    /// A question is among the steps.
+    has_question: bool,
     /// Values that are not known fit everywhere.
     is_check: bool,
 }
@@ -245,7 +308,7 @@ struct Planner<'t> {
 impl<'t> Planner<'t> {
     fn new(tasks: &'t HashMap<String, TaskDefinition>) -> Self {
         let (path, modes, steps) = (Vec::new(), Vec::new(), Vec::new());
-        Self { tasks, path, modes, steps, is_check: false }
+        Self { tasks, path, modes, steps, has_question: false, is_check: false }
     }
 
     fn add_task(
@@ -254,7 +317,8 @@ impl<'t> Planner<'t> {
         values: &[NamedValue],
         above: &str,
     ) -> Result<(), PlanError> {
-        self.enter_task(task)?;
+        self.path.push(task.name.clone());
+        self.modes.extend(task.mode);
         let mut intro = Some(&task.intro).filter(|intro| !intro.is_empty());
         let mut group: Option<usize> = None;
         for step in &task.steps {
@@ -283,24 +347,11 @@ impl<'t> Planner<'t> {
             };
             let timeout_s = options.timeout_s.or(task.timeout_s).unwrap_or(STEP_TIMEOUT_S);
             let (StepOptions { model, role, .. }, values) = (options, values.to_vec());
-            self.add_step(PlannedStep { title, model, role, timeout_s, group, action, values })?;
+            let planned = PlannedStep { title, model, role, timeout_s, group, action, values };
+            self.add_step((task, step.line), planned)?;
         }
         self.add_checks(task, values, above)?;
         self.path.pop();
-        Ok(())
-    }
-
-    /// Notes that the steps of a task follow.
-    fn enter_task(&mut self, task: &TaskDefinition) -> Result<(), PlanError> {
-        if let Some(at) = self.path.iter().position(|name| *name == task.name) {
-            let circle = self.path.iter().skip(at).chain([&task.name]).cloned().collect();
-            return Err(PlanError::Cycle(circle));
-        }
-        if self.path.len() == MAX_DEPTH {
-            return Err(PlanError::TooDeep);
-        }
-        self.path.push(task.name.clone());
-        self.modes.extend(task.mode);
         Ok(())
     }
 
@@ -316,7 +367,8 @@ impl<'t> Planner<'t> {
             let timeout_s = task.timeout_s.unwrap_or(STEP_TIMEOUT_S);
             let (action, values) = (StepAction::Command(check.clone()), values.to_vec());
             let (model, role, group) = (None, None, None);
-            self.add_step(PlannedStep { title, model, role, timeout_s, group, action, values })?;
+            let step = PlannedStep { title, model, role, timeout_s, group, action, values };
+            self.add_step((task, 1), step)?;
         }
         Ok(())
     }
@@ -344,160 +396,45 @@ impl<'t> Planner<'t> {
         let is_checked = |value: &str| !(self.is_check && value.contains(UNKNOWN));
         let bound = bind_words(name, &nested.arguments, &words, is_checked);
         let bound = bound.map_err(|error| PlanError::Argument(Some(place()), error))?;
+        let (task, line) = place();
+        if let Some(at) = self.path.iter().position(|name| *name == nested.name) {
+            let names = self.path.iter().skip(at).chain([&nested.name]).cloned().collect();
+            return Err(PlanError::Cycle { task, line, names });
+        }
+        if self.path.len() == MAX_DEPTH {
+            return Err(PlanError::TooDeep { task, line });
+        }
         self.add_task(nested, &bound, &format!("{title} › "))
     }
 
-    fn add_step(&mut self, step: PlannedStep) -> Result<(), PlanError> {
+    /// Adds a step of `task`, which stands in this line of its file.
+    fn add_step(
+        &mut self,
+        (task, line): (&TaskDefinition, usize),
+        step: PlannedStep,
+    ) -> Result<(), PlanError> {
         if self.steps.len() == MAX_PLANNED_STEPS {
-            return Err(PlanError::TooManySteps);
+            return Err(PlanError::TooManySteps { task: task.name.clone(), line });
+        }
+        self.has_question |= step.kind() == StepKind::Question;
+        // A task that is only checked may be run by another one behind its question.
+        if let StepAction::Command(command) = &step.action
+            && !(self.has_question || self.is_check)
+            && needs_answer(command)
+        {
+            return Err(PlanError::NoQuestion { task: task.name.clone(), line });
         }
         self.steps.push(step);
         Ok(())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{super::parse_task, *};
-
-    fn tasks(all: &[(&str, &str)]) -> HashMap<String, TaskDefinition> {
-        let task =
-            |(name, text): &(&str, &str)| ((*name).to_owned(), parse_task(name, text).unwrap());
-        all.iter().map(task).collect()
-    }
-
-    fn plan(name: &str, arguments: &[&str], all: &[(&str, &str)]) -> Result<TaskPlan, String> {
-        let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
-        plan_task(name, &arguments, &tasks(all)).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn steps_of_nested_tasks_and_checks_are_in_one_list() {
-        let release = "---\narguments:\n  version: version\nchecks: test $version\npermission: plan\n---\nIntro.\n\
-            ## Run\n```sh\nls \"$version\"\n```\n## Write\nWrite $version.\n## Push\n/task push \"$version x\"\n";
-        let push = "---\narguments: what\npermission: auto\n---\n## Sure\n? Push $what?\n- yes\n## Go\nGo: $answer.";
-        let plan = plan("release", &["v2"], &[("release", release), ("push", push)]).unwrap();
-        let titles: Vec<_> = plan.steps.iter().map(|step| step.title.as_str()).collect();
-        assert_eq!(titles, ["Run", "Write", "Push › Sure", "Push › Go", "Check: test $version"]);
-        let action = |at: usize| plan.steps[at].resolve_action(Some("yes"));
-        assert_eq!(action(0), PlannedAction::Command("version='v2'\nls \"$version\"".to_owned()));
-        assert_eq!(action(1), PlannedAction::Prompt("Intro.\n\nWrite v2.".to_owned()));
-        assert!(matches!(action(2), PlannedAction::Question { text, .. } if text == "Push v2 x?"));
-        assert_eq!(action(3), PlannedAction::Prompt("Go: yes.".to_owned()));
-        assert_eq!(plan.modes, [PermissionMode::Plan, PermissionMode::Auto]);
-        assert_ne!(plan.steps[0].digest(), plan.steps[1].digest());
-    }
-
-    #[test]
-    fn text_before_the_steps_goes_with_the_first_prompt_that_is_no_command() {
-        let task = "Intro.\n## A\n/review it\n## B\n/etc/passwd is wrong.\n## C\nGo.\n";
-        let plan = plan("t", &[], &[("t", task)]).unwrap();
-        let texts = plan.steps.iter().map(|step| match step.resolve_action(None) {
-            PlannedAction::Prompt(text) => text,
-            other => panic!("{other:?}"),
-        });
-        let expected = ["/review it", "Intro.\n\n/etc/passwd is wrong.", "Go."];
-        assert_eq!(texts.collect::<Vec<_>>(), expected);
-    }
-
-    #[test]
-    fn command_has_the_nearest_time_limit() {
-        let task = "---\ntimeout: 20m\nchecks: ls\n---\n## A {timeout=90s}\n```sh\na\n```\n## B\n```sh\nb\n```\n\
-            ## C\n/task c\n";
-        let plan = plan("t", &[], &[("t", task), ("c", "```sh\nc\n```")]).unwrap();
-        let limits: Vec<u64> = plan.steps.iter().map(|step| step.timeout_s).collect();
-        assert_eq!(limits, [90, 1_200, STEP_TIMEOUT_S, 1_200]);
-    }
-
-    #[test]
-    fn neighbours_that_are_marked_so_are_a_group() {
-        let groups = |text: &str, other: &str| -> Vec<Option<usize>> {
-            let plan = plan("t", &[], &[("t", text), ("other", other)]).unwrap();
-            plan.steps.iter().map(|step| step.group).collect()
-        };
-        let side = |title: &str| format!("## {title} {{parallel}}\nx\n");
-        let task = format!("{}{}## C\nx\n{}", side("A"), side("B"), side("D"));
-        assert_eq!(groups(&task, "x"), [Some(0), Some(0), None, Some(3)]);
-        // Steps of another task are neighbours only of each other.
-        let task = format!("{}## B\n/task other\n{}", side("A"), side("C"));
-        let other = format!("{}{}", side("E"), side("F"));
-        assert_eq!(groups(&task, &other), [Some(0), Some(1), Some(1), Some(3)]);
-        let many: String = (0..=MAX_SIDE_STEPS).map(|at| side(&at.to_string())).collect();
-        assert_eq!(groups(&many, "x").last(), Some(&Some(MAX_SIDE_STEPS)));
-    }
-
-    #[test]
-    fn recorded_values_are_checked_against_the_task_as_it_is_now() {
-        let replan = |text: &str, recorded: &[(&str, &str)]| {
-            let recorded: Vec<NamedValue> = recorded
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect();
-            let plan = replan_task("t", &recorded, &tasks(&[("t", text)]));
-            plan.map(|plan| plan.arguments).map_err(|error| error.to_string())
-        };
-        let task = "---\narguments:\n  v: version\n  note: text = \"\"\n---\nx";
-        let values = replan(task, &[("v", "v1"), ("note", "a=b")]).unwrap();
-        assert_eq!(values, [("v".into(), "v1".into()), ("note".into(), "a=b".into())]);
-        // A default was never checked, so it is not checked now.
-        let empty = "---\narguments:\n  v: version = \"\"\n---\nx";
-        assert!(replan(empty, &[("v", "")]).is_ok());
-        for (recorded, part) in [
-            (&[("v", "latest")][..], "`latest` is not a version"),
-            (&[("version", "v1"), ("note", "")], "no argument `version` any more"),
-            (&[("note", "x")], "the argument `v` is missing"),
-        ] {
-            let error = replan(task, recorded).unwrap_err();
-            assert!(error.contains(part), "{recorded:?}: {error}");
-        }
-    }
-
-    #[test]
-    fn runs_that_cannot_be_planned_are_refused_with_a_sentence() {
-        let a = ("a", "## B\n/task b\n");
-        let cycle = plan("a", &[], &[a, ("b", "## A\n/task a\n")]).unwrap_err();
-        assert_eq!(cycle, "the tasks run each other in a circle: a → b → a");
-        assert_eq!(plan("a", &[], &[a]).unwrap_err(), "a.md:1: there is no task `b`");
-        let needs = ("b", "---\narguments:\n  n: number\n---\nx");
-        assert!(plan("a", &[], &[a, needs]).unwrap_err().starts_with("a.md:1: the argument `n`"));
-        let answer = ("a", "## Q\n? x\n## B\n/task b $answer\n");
-        assert!(plan("a", &[], &[answer, needs]).unwrap_err().contains("a.md:3: `$answer`"));
-        let blank = ("a", "---\narguments:\n  t: text = \"\"\n---\n## A\n$t\n");
-        assert!(plan("a", &[], &[blank]).unwrap_err().starts_with("a.md:5: the step has no text"));
-        assert!(plan("a", &["x"], &[blank]).is_ok());
-        let chain: Vec<(String, String)> =
-            (0..7).map(|at| (format!("t{at}"), format!("## N\n/task t{}\n", at + 1))).collect();
-        let chain: Vec<_> = chain.iter().map(|(name, text)| (&**name, &**text)).collect();
-        assert!(plan("t0", &[], &chain).unwrap_err().contains("more than 5 deep"));
-        let many = "## A\n/task many\n".repeat(50);
-        let of = "## S\nx\n".repeat(50);
-        let error = plan("all", &[], &[("all", &many), ("many", &of)]).unwrap_err();
-        assert!(error.contains("more than 200 steps"), "{error}");
-    }
-
-    #[test]
-    fn task_is_checked_behind_arguments_that_a_person_must_give() {
-        let needs = |step: &str| {
-            format!("---\narguments:\n  v: version\n  w: text = x\n---\n## A\n/task {step}\n")
-        };
-        let (a, b) = (needs("b $v"), needs("a $v"));
-        let (fine, text, many) =
-            (needs("one ${v} \"$w x\""), needs("one $v no.number"), needs("one $v 1 2 3"));
-        let all = tasks(&[
-            ("a", &a),
-            ("b", &b),
-            ("fine", &fine),
-            ("text", &text),
-            ("many", &many),
-            ("one", "---\narguments:\n  v: version\n  n: number\n---\nx"),
-        ]);
-        let check = |name: &str| check_task(&all[name], &all).map_err(|error| error.to_string());
-        assert_eq!(check("fine"), Ok(()));
-        assert_eq!(check("a").unwrap_err(), "the tasks run each other in a circle: a → b → a");
-        assert!(check("text").unwrap_err().starts_with("text.md:6: `no.number` is not a number"));
-        assert!(check("many").unwrap_err().contains("`2` is one argument too many"));
-        let missing = parse_task("m", &needs("nosuch $v")).unwrap();
-        let error = check_task(&missing, &all).unwrap_err().to_string();
-        assert_eq!(error, "m.md:6: there is no task `nosuch`");
-    }
+/// Returns whether a command uses the answer to a question, and does not set a variable of that name itself.
+fn needs_answer(command: &str) -> bool {
+    let is_used =
+        |(at, _): (usize, &str)| command.get(..at).is_some_and(|it| it.ends_with(['$', '{']));
+    mentions_variable(command, ANSWER) && command.match_indices(ANSWER).all(is_used)
 }
+
+#[cfg(test)]
+mod tests;

@@ -126,16 +126,16 @@ pub enum ResumeError {
         /// The step as it ran.
         title: String,
     },
-    /// A person must decide what happens to a step that has begun.
+    /// A person must decide what happens to the steps that have begun.
     Undecided {
-        /// Number of the step, from 1.
-        number: usize,
+        /// The steps: number from 1, heading and progress so far. Not empty.
+        steps: Vec<(usize, String, StepState)>,
         /// The number of all steps.
         count: usize,
-        /// The heading of the step.
-        title: String,
-        /// The progress so far.
-        state: StepState,
+        /// A model answered in one of them, so a stronger one can repeat it.
+        can_escalate: bool,
+        /// None of them is a question.
+        can_skip: bool,
     },
     /// A question cannot be left out: it has no default, and later steps would have no answer.
     Unanswered {
@@ -144,12 +144,10 @@ pub enum ResumeError {
         /// The heading of the step.
         title: String,
     },
-    /// No model answered in the step, so none can be replaced by a stronger one.
+    /// No model answered in the steps, so none can be replaced by a stronger one.
     NoModel {
-        /// Number of the step, from 1.
-        number: usize,
-        /// The heading of the step.
-        title: String,
+        /// The steps: number from 1 and heading. Not empty.
+        steps: Vec<(usize, String)>,
     },
     /// The record contains no secrets, and the run needs one.
     Redacted,
@@ -163,26 +161,62 @@ impl fmt::Display for ResumeError {
                 f,
                 "step {number} (`{title}`) is done and has changed in the file since; start the task again"
             ),
-            Self::Undecided { number, count, title, state } => {
-                let what = match state {
-                    StepState::Failed => "failed",
-                    StepState::Stopped => "was stopped",
-                    _ => "has begun and its end is not known",
-                };
-                write!(f, "step {number} of {count} (`{title}`) {what}, so it may have had effects")
+            Self::Undecided { steps, count, .. } => {
+                let mut of = format!(" of {count}");
+                for (number, title, state) in steps {
+                    write!(f, "step {number}{of} (`{title}`) {}, ", describe_open_state(*state))?;
+                    of.clear();
+                }
+                let they = if steps.len() == 1 { "it" } else { "they" };
+                write!(f, "so {they} may have had effects")
             }
             Self::Unanswered { number, title } => write!(
                 f,
                 "step {number} (`{title}`) asks a question and cannot be left out, because later steps would have no answer"
             ),
-            Self::NoModel { number, title } => write!(
-                f,
-                "no model answered in step {number} (`{title}`), so there is none to replace by a stronger one"
-            ),
+            Self::NoModel { steps } => {
+                let named =
+                    steps.iter().map(|(number, title)| format!("step {number} (`{title}`)"));
+                let named = named.collect::<Vec<_>>().join(", ");
+                write!(
+                    f,
+                    "no model answered in {named}, so there is none to replace by a stronger one"
+                )
+            }
             Self::Redacted => f.write_str(
                 "its arguments contained a secret, which is not saved; start the task again",
             ),
         }
+    }
+}
+
+/// Says how a step stands that has begun and is not done: `failed`.
+#[must_use]
+pub fn describe_open_state(state: StepState) -> &'static str {
+    match state {
+        StepState::Failed => "failed",
+        StepState::Stopped => "was stopped",
+        StepState::Begun | StepState::Waiting | StepState::Done | StepState::Skipped => {
+            "has begun and its end is not known"
+        }
+    }
+}
+
+/// A step that has begun and is not done, and what stands for it in the plan by which the run continues.
+struct ReopenedStep<'r> {
+    number: usize,
+    record: &'r StepRecord,
+    /// The place and the kind of the step in the new plan; `None` if the plan has no such step.
+    target: Option<(usize, StepKind)>,
+}
+
+impl ReopenedStep<'_> {
+    fn has_kind(&self, kind: StepKind) -> bool {
+        self.target.is_some_and(|(_, own)| own == kind)
+    }
+
+    fn can_escalate(&self) -> bool {
+        self.has_kind(StepKind::Prompt) && !self.record.models.is_empty()
     }
 }
 
@@ -302,17 +336,16 @@ impl RunRecord {
         }
         let mut steps = step_records(plan);
         self.keep_finished_steps(&mut steps)?;
-        let begun: Vec<(usize, &StepRecord)> =
-            self.steps.iter().enumerate().filter(|(_, step)| step.has_begun_only()).collect();
-        self.check_choice(&begun, choice)?;
-        for (at, open) in begun {
-            let Some(step) = steps.get_mut(at) else { continue };
+        let reopened = self.reopened_steps(&steps);
+        self.check_choice(&reopened, choice)?;
+        for open in &reopened {
+            let Some(step) = open.target.and_then(|(at, _)| steps.get_mut(at)) else { continue };
             // What the first attempt cost was spent.
-            step.micro_usd = open.micro_usd;
-            step.models.clone_from(&open.models);
+            step.micro_usd = open.record.micro_usd;
+            step.models.clone_from(&open.record.models);
             match choice {
                 Some(ResumeChoice::Skip) => step.state = StepState::Skipped,
-                Some(ResumeChoice::Stronger) => step.escalates = !open.models.is_empty(),
+                Some(ResumeChoice::Stronger) => step.escalates = open.can_escalate(),
                 Some(ResumeChoice::Again) | None => (),
             }
         }
@@ -335,25 +368,58 @@ impl RunRecord {
         Ok(())
     }
 
+    /// Returns the steps that have begun and are not done, each with its step among those of the new plan: the same
+    /// one, wherever it stands now, or else one of its title, or else a new one in its place.
+    fn reopened_steps(&self, steps: &[StepRecord]) -> Vec<ReopenedStep<'_>> {
+        let mut reopened: Vec<ReopenedStep<'_>> = Vec::new();
+        for (at, record) in self.steps.iter().enumerate().filter(|(_, it)| it.has_begun_only()) {
+            let is_free = |place: usize| {
+                let is_target =
+                    |it: &ReopenedStep<'_>| it.target.is_some_and(|(own, _)| own == place);
+                steps.get(place).is_some_and(|it| !it.is_over()) && !reopened.iter().any(is_target)
+            };
+            let find = |is_it: &dyn Fn(&StepRecord) -> bool| {
+                let places = [at].into_iter().chain(0..steps.len());
+                let mut places = places.filter(|place| is_free(*place));
+                places.find(|place| steps.get(*place).is_some_and(is_it))
+            };
+            let is_new = |step: &StepRecord| self.steps.iter().all(|it| it.digest != step.digest);
+            let place = find(&|step| step.digest == record.digest)
+                .or_else(|| find(&|step| step.title == record.title && is_new(step)))
+                .or_else(|| {
+                    Some(at).filter(|at| is_free(*at) && steps.get(*at).is_some_and(is_new))
+                });
+            let target = place.and_then(|place| Some((place, steps.get(place)?.kind)));
+            reopened.push(ReopenedStep { number: at + 1, record, target });
+        }
+        reopened
+    }
+
     /// Checks that a choice says what happens to the steps that have begun.
     fn check_choice(
         &self,
-        begun: &[(usize, &StepRecord)],
+        begun: &[ReopenedStep<'_>],
         choice: Option<ResumeChoice>,
     ) -> Result<(), ResumeError> {
-        let Some((at, open)) = begun.first() else { return Ok(()) };
-        let (number, title, state) = (at + 1, open.title.clone(), open.state);
+        if begun.is_empty() {
+            return Ok(());
+        }
+        let can_escalate = begun.iter().any(ReopenedStep::can_escalate);
+        let question = begun.iter().find(|step| step.has_kind(StepKind::Question));
         match choice {
             None => {
-                let count = self.steps.len();
-                Err(ResumeError::Undecided { number, count, title, state })
+                let open =
+                    |it: &ReopenedStep<'_>| (it.number, it.record.title.clone(), it.record.state);
+                let (steps, count) = (begun.iter().map(open).collect(), self.steps.len());
+                let can_skip = question.is_none();
+                Err(ResumeError::Undecided { steps, count, can_escalate, can_skip })
             }
-            Some(ResumeChoice::Stronger)
-                if begun.iter().all(|(_, step)| step.models.is_empty()) =>
-            {
-                Err(ResumeError::NoModel { number, title })
+            Some(ResumeChoice::Stronger) if !can_escalate => {
+                let named = begun.iter().map(|step| (step.number, step.record.title.clone()));
+                Err(ResumeError::NoModel { steps: named.collect() })
             }
-            Some(ResumeChoice::Skip) if open.kind == StepKind::Question => {
+            Some(ResumeChoice::Skip) if let Some(step) = question => {
+                let (number, title) = (step.number, step.record.title.clone());
                 Err(ResumeError::Unanswered { number, title })
             }
             Some(ResumeChoice::Again | ResumeChoice::Stronger | ResumeChoice::Skip) => Ok(()),
@@ -385,14 +451,21 @@ impl RunRecord {
         self.steps.iter().filter(|step| step.is_over()).count()
     }
 
+    /// Returns the steps that have begun and have no good end, each with its number from 1, those that failed first.
+    #[must_use]
+    pub fn begun_steps(&self) -> Vec<(usize, &StepRecord)> {
+        let begun = || (1_usize..).zip(&self.steps).filter(|(_, step)| step.has_begun_only());
+        let is_failed = |it: &(usize, &StepRecord)| it.1.state == StepState::Failed;
+        begun().filter(is_failed).chain(begun().filter(|it| !is_failed(it))).collect()
+    }
+
     /// Returns the first step that failed, with its number from 1; or else the first that has begun and has no good
     /// end, about which a resume asks; or else the first that is neither done nor left out.
     #[must_use]
     pub fn open_step(&self) -> Option<(usize, &StepRecord)> {
-        let steps = || (1_usize..).zip(&self.steps);
-        let failed = steps().find(|(_, step)| step.state == StepState::Failed);
-        let begun = || steps().find(|(_, step)| step.has_begun_only());
-        failed.or_else(begun).or_else(|| steps().find(|(_, step)| !step.is_over()))
+        let mut steps = (1_usize..).zip(&self.steps);
+        let begun = self.begun_steps().into_iter().next();
+        begun.or_else(|| steps.find(|(_, step)| !step.is_over()))
     }
 }
 
@@ -424,174 +497,4 @@ fn why_of(why: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-
-    use super::{
-        super::{parse_task, plan_task},
-        *,
-    };
-
-    fn plan(text: &str) -> TaskPlan {
-        let tasks = HashMap::from([("t".to_owned(), parse_task("t", text).unwrap())]);
-        plan_task("t", &[], &tasks).unwrap()
-    }
-
-    const THREE: &str = "## A\na\n## B\n```sh\nb\n```\n## C\nc";
-
-    fn ended(state: StepState) -> StepResult {
-        let (why, message) = ("w".to_owned(), Some("said".to_owned()));
-        let models = vec![ModelRef { provider: "p".into(), model: "weak".into() }];
-        let took_ms = None;
-        StepResult { state, why, micro_usd: 5, answer: None, message, models, took_ms }
-    }
-
-    fn begun() -> RunRecord {
-        RunRecord::new("r1".to_owned(), &plan(THREE), "s".to_owned(), 100)
-    }
-
-    #[test]
-    fn run_goes_through_its_steps_and_is_done() {
-        let mut run = begun();
-        for at in 0..3 {
-            assert_eq!(run.next_step(), Some(at));
-            run.begin_step(at, 100);
-            run.end_step(at, ended(StepState::Done), 150);
-        }
-        assert_eq!((run.next_step(), run.state, run.micro_usd()), (None, RunState::Done, 15));
-        assert_eq!(run.steps[2].took_ms, 50);
-        let resumed = run.resume(&plan(THREE), None, 200);
-        assert_eq!(resumed, Err(ResumeError::Done));
-    }
-
-    #[test]
-    fn step_that_has_begun_runs_again_only_if_a_person_says_so() {
-        for state in [StepState::Begun, StepState::Failed, StepState::Stopped] {
-            let mut run = begun();
-            run.begin_step(0, 100);
-            run.end_step(0, ended(StepState::Done), 110);
-            run.begin_step(1, 120);
-            if state != StepState::Begun {
-                run.end_step(1, ended(state), 130);
-                assert_eq!(run.next_step(), None);
-            }
-            let refused = run.clone().resume(&plan(THREE), None, 200).unwrap_err();
-            assert!(refused.to_string().starts_with("step 2 of 3 (`B`) "), "{refused}");
-            let again = run.clone().resume(&plan(THREE), Some(ResumeChoice::Again), 200).unwrap();
-            assert_eq!(again.next_step(), Some(1));
-            let skipped = run.clone().resume(&plan(THREE), Some(ResumeChoice::Skip), 200).unwrap();
-            assert_eq!((skipped.next_step(), skipped.finished_steps()), (Some(2), 2));
-            // The step that failed may be edited, those that are done may not.
-            let edited = THREE.replace("\nb\n", "\nb2\n");
-            assert!(run.clone().resume(&plan(&edited), Some(ResumeChoice::Again), 200).is_ok());
-            let edited = THREE.replace("\na\n", "\na2\n");
-            let refused = run.resume(&plan(&edited), Some(ResumeChoice::Again), 200).unwrap_err();
-            assert!(
-                refused.to_string().contains("step 1 (`A`) is done and has changed"),
-                "{refused}"
-            );
-        }
-    }
-
-    #[test]
-    fn stronger_model_is_wanted_in_place_of_those_that_answered() {
-        let mut run = begun();
-        run.begin_step(0, 100);
-        let interrupted = run.clone().resume(&plan(THREE), Some(ResumeChoice::Stronger), 200);
-        assert!(interrupted.unwrap_err().to_string().starts_with("no model answered in step 1"));
-        run.end_step(0, ended(StepState::Failed), 110);
-        let run = run.resume(&plan(THREE), Some(ResumeChoice::Stronger), 200).unwrap();
-        assert!(run.steps[0].escalates && run.steps[0].models.len() == 1);
-        assert_eq!((run.next_step(), run.micro_usd()), (Some(0), 5));
-        // Saved before models were recorded.
-        let old = serde_json::to_string(&begun()).unwrap();
-        assert!(!old.contains("models") && serde_json::from_str::<RunRecord>(&old).is_ok());
-    }
-
-    #[test]
-    fn steps_side_by_side_end_in_any_order_and_only_open_ones_run_again() {
-        let plan = plan("## A {parallel}\na\n## B {parallel}\nb\n## C {parallel}\nc\n## D\nd");
-        let mut run = RunRecord::new("r1".to_owned(), &plan, "s".to_owned(), 100);
-        (0..3).for_each(|at| run.begin_step(at, 100));
-        run.end_step(2, StepResult { took_ms: Some(7), ..ended(StepState::Done) }, 110);
-        assert_eq!((run.state, run.steps[2].took_ms), (RunState::Running, 7));
-        run.end_step(1, ended(StepState::Failed), 120);
-        // Killed now, the first one has no end.
-        let refused = run.clone().resume(&plan, None, 200).unwrap_err();
-        assert!(refused.to_string().contains("step 1 of 4 (`A`) has begun"), "{refused}");
-        let skipped = run.clone().resume(&plan, Some(ResumeChoice::Skip), 200).unwrap();
-        assert_eq!((skipped.next_step(), skipped.finished_steps()), (Some(3), 3));
-        run.stop(0, 130);
-        assert_eq!((run.state, run.open_step().unwrap().0), (RunState::Failed, 2));
-        let again = run.resume(&plan, Some(ResumeChoice::Again), 200).unwrap();
-        let open: Vec<bool> = again.steps.iter().map(StepRecord::is_over).collect();
-        assert_eq!(open, [false, false, true, false]);
-        assert_eq!((again.next_step(), again.micro_usd()), (Some(0), 10));
-    }
-
-    #[test]
-    fn step_that_has_begun_is_named_before_one_that_waits() {
-        let plan = plan("## A {parallel}\na\n## B {parallel}\nb");
-        let mut run = RunRecord::new("r1".to_owned(), &plan, "s".to_owned(), 100);
-        (0..2).for_each(|at| run.begin_step(at, 100));
-        run.end_step(1, ended(StepState::Stopped), 110);
-        run.stop(0, 110);
-        assert_eq!(run.open_step().unwrap().0, 2);
-        assert!(run.resume(&plan, None, 200).unwrap_err().to_string().starts_with("step 2 of 2"));
-    }
-
-    #[test]
-    fn steps_side_by_side_count_once_with_another_between_them() {
-        let mut run = begun();
-        for (at, began_ms, took_ms) in [(0, 200, 50), (1, 100, 10), (2, 200, 70)] {
-            run.begin_step(at, began_ms);
-            run.end_step(at, ended(StepState::Done), began_ms + took_ms);
-        }
-        assert_eq!(run.took_ms(), 80);
-    }
-
-    #[test]
-    fn question_is_not_left_out_without_an_answer() {
-        let plan = plan("## Q\n? Push it?\n## B\nUse $answer.");
-        let mut run = RunRecord::new("r1".to_owned(), &plan, "s".to_owned(), 100);
-        run.begin_step(0, 100);
-        run.end_step(0, ended(StepState::Stopped), 110);
-        let refused = run.clone().resume(&plan, Some(ResumeChoice::Skip), 200).unwrap_err();
-        assert!(
-            refused.to_string().contains("step 1 (`Q`) asks a question and cannot be left out")
-        );
-        assert_eq!(run.resume(&plan, Some(ResumeChoice::Again), 200).unwrap().next_step(), Some(0));
-    }
-
-    #[test]
-    fn run_that_was_stopped_before_a_step_goes_on_without_a_choice() {
-        let mut run = begun();
-        run.begin_step(0, 100);
-        run.stop(0, 100);
-        assert_eq!((run.next_step(), run.state), (None, RunState::Stopped));
-        assert_eq!(run.resume(&plan(THREE), None, 200).unwrap().next_step(), Some(0));
-    }
-
-    #[test]
-    fn messages_of_steps_are_recorded_once_and_stay_after_a_resume() {
-        let mut run = begun();
-        run.begin_step(0, 100);
-        run.add_message("said");
-        run.end_step(0, ended(StepState::Failed), 110);
-        let message = ("s".to_owned(), digest_message("said "));
-        assert_eq!(run.messages, std::slice::from_ref(&message));
-        let run = run.resume(&plan(THREE), Some(ResumeChoice::Again), 200).unwrap();
-        assert_eq!(run.messages, [message]);
-    }
-
-    #[test]
-    fn killed_between_two_steps_the_run_goes_on_with_the_next() {
-        let mut run = begun();
-        run.begin_step(0, 100);
-        run.end_step(0, ended(StepState::Done), 110);
-        let text = serde_json::to_string(&run).unwrap();
-        let read: RunRecord = serde_json::from_str(&text).unwrap();
-        assert_eq!(read, run);
-        assert_eq!(read.resume(&plan(THREE), None, 200).unwrap().next_step(), Some(1));
-    }
-}
+mod tests;

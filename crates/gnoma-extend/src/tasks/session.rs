@@ -6,7 +6,7 @@ use gnoma_core::shell_line::split_shell_lines;
 use super::{
     definition::parse_task,
     fault::TaskFault,
-    steps::{LEAD, has_only_blocks},
+    steps::{BRACES, LEAD, escape_headings, has_only_blocks},
 };
 
 /// Most messages that become steps; later ones are left out.
@@ -170,25 +170,14 @@ fn kind_of(word: &str) -> Option<(&'static str, &'static str)> {
 
 /// A message as the text of a step: its values are names, and nothing in it begins another step.
 pub(super) fn step_text(message: &str, parameters: &[Parameter]) -> String {
-    let mut text = String::new();
-    let mut is_open = false;
-    for line in message.trim_start_matches("? ").lines() {
-        let is_fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
-        is_open ^= is_fence;
-        let line =
-            if line.starts_with("##") && !is_open { format!("#{line}") } else { line.to_owned() };
-        text.push_str(&with_names(&line, parameters));
-        text.push('\n');
-    }
-    if is_open {
-        text.push_str("```\n");
-    }
-    let text = text.trim_end();
+    let escaped = escape_headings(message.trim_start_matches("? "));
+    let lines: Vec<String> = escaped.lines().map(|line| with_names(line, parameters)).collect();
+    let text = lines.join("\n");
     // What somebody has said to a model is no command and no question.
-    if text.starts_with('?') || has_only_blocks(text) {
+    if text.starts_with('?') || has_only_blocks(&text) {
         return format!("{LEAD}\n\n{text}");
     }
-    text.to_owned()
+    text
 }
 
 /// A line with names in the places of values that are whole words.
@@ -209,8 +198,11 @@ fn with_names(line: &str, parameters: &[Parameter]) -> String {
 
 pub(super) fn step_title(message: &str) -> String {
     let first = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let first = first.trim_start_matches(['#', '?', '`', ' ']).trim_end_matches(['}', '#', ' ']);
-    let title = gnoma_core::text_truncation::head_chars(first, MAX_TITLE_CHARS).trim_end();
+    // Braces would be options of the step.
+    let first = first.replace(BRACES, "");
+    let first = first.trim_start_matches(['#', '?', '`', ' ']).trim_end_matches(['#', ' ']);
+    let title = gnoma_core::text_truncation::head_chars(first, MAX_TITLE_CHARS);
+    let title = title.trim_end_matches(['#', ' ']);
     if title.is_empty() { "Step".to_owned() } else { title.to_owned() }
 }
 
@@ -265,6 +257,24 @@ mod tests {
         let push = StepAction::Prompt("Push ${version}.".to_owned());
         assert_eq!(actions, [command.clone(), push, command]);
         assert!(!draft.text.contains("fatal"), "{}", draft.text);
+    }
+
+    #[test]
+    fn words_that_would_be_options_or_headings_of_a_step_are_neither() {
+        let messages = [
+            "Tag HEAD@{1} {parallel",
+            "Show {timeout=1s}",
+            "##\tOne\n```\n~~~\n```\n## Two\n```sh\nrm -rf x\n```",
+            "Begin\n~~~\n## Three",
+        ]
+        .map(str::to_owned);
+        let draft = draft_from_messages("t", "s1", &messages).unwrap();
+        let task = parse_task("t", &draft.text).unwrap();
+        let titles: Vec<_> = task.steps.iter().map(|step| step.title.as_str()).collect();
+        assert_eq!(titles, ["Tag HEAD@1 parallel", "Show timeout=1s", "One", "Begin"]);
+        let is_prompt = |it: &StepAction| matches!(it, StepAction::Prompt(_));
+        assert!(task.steps.iter().all(|step| is_prompt(&step.action)), "{}", draft.text);
+        assert!(draft.text.contains("\n~~~\n## Three\n~~~\n"), "{}", draft.text);
     }
 
     #[test]

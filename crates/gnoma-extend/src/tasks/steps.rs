@@ -16,6 +16,10 @@ pub(super) const STEP_TIMEOUT_S: u64 = 60 * 60;
 const MAX_TIMEOUT_S: u64 = 60 * 60;
 /// Stands before a prompt that would otherwise be a command or a question.
 pub(super) const LEAD: &str = "Follow this:";
+/// So many blanks make a line of Markdown code.
+const CODE_INDENT: usize = 4;
+/// The signs around the options of a step.
+pub(super) const BRACES: [char; 2] = ['{', '}'];
 /// Begins the line of a step that runs another task.
 const TASK: &str = "/task";
 
@@ -137,23 +141,21 @@ pub(super) fn split_steps(
 /// The text before the first heading, and what is below each. Headings in code blocks are none.
 fn split_sections(body: &str, first: usize) -> Result<Vec<Section<'_>>, TaskFault> {
     let mut all = vec![Section { heading: None, line: first, lines: Vec::new() }];
-    let mut open: Option<(usize, &str)> = None;
+    let (mut blocks, mut opened) = (CodeBlocks::default(), first);
     for (line, text) in (first..).zip(body.lines()) {
-        let fence = code_fence(text);
-        match (&open, fence) {
-            (None, Some(mark)) => open = Some((line, mark)),
-            (Some((_, mark)), Some(end)) if end.starts_with(mark) && text.trim() == end => {
-                open = None;
-            }
-            _ => (),
+        let was_open = blocks.is_open();
+        let is_text = blocks.is_text(text);
+        if is_text && is_near_heading(text) {
+            return Err(TaskFault { line, error: TaskError::NearHeading });
         }
-        let heading = text.strip_prefix("##").filter(|rest| rest.starts_with([' ', '\t']));
-        match heading.filter(|_| open.is_none()) {
+        let heading = if is_text { heading_text(text) } else { None };
+        if blocks.is_open() && !was_open {
+            opened = line;
+        }
+        match heading {
+            Some("") => return Err(TaskFault { line, error: TaskError::UntitledStep }),
             Some(heading) => {
                 all.push(Section { heading: Some(heading), line, lines: Vec::new() });
-            }
-            None if text.trim_end() == "##" && open.is_none() => {
-                return Err(TaskFault { line, error: TaskError::UntitledStep });
             }
             None => {
                 if let Some(section) = all.last_mut() {
@@ -162,10 +164,66 @@ fn split_sections(body: &str, first: usize) -> Result<Vec<Section<'_>>, TaskFaul
             }
         }
     }
-    match open {
-        Some((line, _)) => Err(TaskFault { line, error: TaskError::OpenBlock }),
-        None => Ok(all),
+    if blocks.is_open() {
+        return Err(TaskFault { line: opened, error: TaskError::OpenBlock });
     }
+    Ok(all)
+}
+
+/// The code blocks of a text, whose lines are read one by one.
+#[derive(Default)]
+struct CodeBlocks<'t> {
+    /// The backticks or tildes that began the block which has not ended.
+    mark: Option<&'t str>,
+}
+
+impl<'t> CodeBlocks<'t> {
+    /// Reads a line. Returns whether it is outside of code blocks.
+    fn is_text(&mut self, line: &'t str) -> bool {
+        match (self.mark, code_fence(line)) {
+            (None, Some(mark)) => self.mark = Some(mark),
+            (Some(mark), Some(end)) if end.starts_with(mark) && line.trim() == end => {
+                self.mark = None;
+            }
+            (mark, _) => return mark.is_none(),
+        }
+        false
+    }
+
+    fn is_open(&self) -> bool {
+        self.mark.is_some()
+    }
+}
+
+/// The text of a heading that begins a step; `None` if the line is none.
+fn heading_text(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("##")?;
+    (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| rest.trim())
+}
+
+/// Returns whether a person may take a line for a heading that begins a step: `##Title`, or one behind a few blanks.
+fn is_near_heading(line: &str) -> bool {
+    let text = line.trim_start_matches(' ');
+    let is_heading = text.strip_prefix("##").is_some_and(|rest| !rest.starts_with('#'));
+    is_heading && line.len() - text.len() < CODE_INDENT && heading_text(line).is_none()
+}
+
+/// Returns a text without headings that would begin a step: they get a sign more. A code block without an end is ended.
+pub(super) fn escape_headings(text: &str) -> String {
+    let mut blocks = CodeBlocks::default();
+    let mut escaped = String::new();
+    for line in text.lines() {
+        let is_text = blocks.is_text(line);
+        if is_text && (heading_text(line).is_some() || is_near_heading(line)) {
+            escaped.push_str(&line.replacen("##", "###", 1));
+        } else {
+            escaped.push_str(line);
+        }
+        escaped.push('\n');
+    }
+    escaped.extend(blocks.mark);
+    escaped.truncate(escaped.trim_end().len());
+    escaped
 }
 
 /// The backticks or tildes that begin or end a code block.
@@ -197,10 +255,14 @@ fn parse_step(heading: &str, line: usize, text: &str) -> Result<TaskStep, TaskEr
     let (title, options) = split_heading(heading)?;
     let action = parse_action(text.trim(), &title)?;
     let is_command = matches!(action, StepAction::Command(_));
+    let is_prompt = matches!(action, StepAction::Prompt(_));
     if options.timeout_s.is_some() && !is_command {
         return Err(TaskError::TimeLimitOfOther);
     }
-    if options.is_parallel && !is_command && !matches!(action, StepAction::Prompt(_)) {
+    if (options.model.is_some() || options.role.is_some()) && !is_prompt {
+        return Err(TaskError::ModelOfOther);
+    }
+    if options.is_parallel && !is_command && !is_prompt {
         return Err(TaskError::ParallelOther);
     }
     Ok(TaskStep { title, line, options, action })
@@ -209,10 +271,15 @@ fn parse_step(heading: &str, line: usize, text: &str) -> Result<TaskStep, TaskEr
 /// Splits a heading into its title and its options.
 fn split_heading(heading: &str) -> Result<(String, StepOptions), TaskError> {
     let heading = heading.trim().trim_end_matches('#').trim_end();
-    let options = heading.strip_suffix('}').and_then(|heading| heading.rsplit_once('{'));
-    let (title, written) = options.unwrap_or((heading, ""));
+    let (title, written) = split_braces(heading)?;
     let mut options = StepOptions::default();
+    let mut keys: Vec<&str> = Vec::new();
     for option in written.split_whitespace() {
+        let key = option.split_once('=').map_or(option, |(key, _)| key);
+        if keys.contains(&key) {
+            return Err(TaskError::DoubleOption { key: key.to_owned() });
+        }
+        keys.push(key);
         match option.split_once('=') {
             Some(("model", name)) if !name.is_empty() => options.model = Some(name.to_owned()),
             Some(("role", role)) if ROLES.contains(&role) => options.role = Some(role.to_owned()),
@@ -224,11 +291,39 @@ fn split_heading(heading: &str) -> Result<(String, StepOptions), TaskError> {
             _ => return Err(TaskError::UnknownOption { option: option.to_owned() }),
         }
     }
+    if options.model.is_some() && options.role.is_some() {
+        return Err(TaskError::ModelAndRole);
+    }
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     if title.is_empty() {
         return Err(TaskError::UntitledStep);
     }
     Ok((title, options))
+}
+
+/// Splits a heading into its title and the text in the braces at its end, which is empty only if there are none. Braces
+/// behind a `$` belong to the title.
+fn split_braces(heading: &str) -> Result<(&str, &str), TaskError> {
+    if !has_braces(heading) {
+        return Ok((heading, ""));
+    }
+    let options = heading.strip_suffix('}').and_then(|heading| heading.rsplit_once('{'));
+    let fits = |(title, written): &(&str, &str)| {
+        !has_braces(title) && !has_braces(written) && !written.trim().is_empty()
+    };
+    options.filter(fits).ok_or(TaskError::Braces)
+}
+
+/// Returns whether a text has braces other than those of `${name}`.
+fn has_braces(text: &str) -> bool {
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("${") {
+        match behind.split_once('}') {
+            Some((name, tail)) if !before.contains(BRACES) && !name.contains('{') => rest = tail,
+            Some(_) | None => return true,
+        }
+    }
+    rest.contains(BRACES)
 }
 
 fn parse_action(text: &str, title: &str) -> Result<StepAction, TaskError> {
@@ -266,17 +361,8 @@ fn parse_action(text: &str, title: &str) -> Result<StepAction, TaskError> {
 
 /// Returns whether a text is nothing but code blocks.
 pub(super) fn has_only_blocks(text: &str) -> bool {
-    let mut open = None;
-    text.lines().all(|line| {
-        let fence = code_fence(line);
-        match (open, fence) {
-            (None, Some(mark)) => open = Some(mark),
-            (Some(mark), Some(end)) if end.starts_with(mark) && line.trim() == end => open = None,
-            (None, None) => return line.trim().is_empty(),
-            (Some(_), _) => (),
-        }
-        true
-    })
+    let mut blocks = CodeBlocks::default();
+    text.lines().all(|line| !blocks.is_text(line) || line.trim().is_empty())
 }
 
 /// The command of a text that is one code block of a shell and nothing else.
@@ -309,95 +395,4 @@ fn parse_question(text: &str) -> Result<StepAction, TaskError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn split(body: &str) -> Result<IntroAndSteps, String> {
-        split_steps(body, 1, "all").map_err(|fault| fault.to_string())
-    }
-
-    #[test]
-    fn each_heading_begins_a_step_of_its_kind() {
-        let (intro, steps) = split(
-            "# Release\nFor people.\n\n## Write {model=opus}\nWrite it.\n\n```sh\nnot a step of its own\n```\n\
-             ## Test\n\n```sh\ncargo test\n## no heading\n```\n## Push\n/task push $version\n\
-             ## Sure?\n? Push it\nnow?\n- yes\n- no\n",
-        )
-        .unwrap();
-        assert_eq!(intro, "# Release\nFor people.");
-        let titles: Vec<_> = steps.iter().map(|step| (&*step.title, step.line)).collect();
-        assert_eq!(titles, [("Write", 4), ("Test", 10), ("Push", 16), ("Sure?", 18)]);
-        assert_eq!(steps[0].options.model.as_deref(), Some("opus"));
-        assert!(matches!(&steps[0].action, StepAction::Prompt(text) if text.ends_with("```")));
-        assert_eq!(steps[1].action, StepAction::Command("cargo test\n## no heading".to_owned()));
-        let (name, arguments) = ("push".to_owned(), "$version".to_owned());
-        assert_eq!(steps[2].action, StepAction::Task { name, arguments });
-        let choices = vec!["yes".to_owned(), "no".to_owned()];
-        assert_eq!(
-            steps[3].action,
-            StepAction::Question { text: "Push it now?".to_owned(), choices }
-        );
-    }
-
-    #[test]
-    fn blank_behind_the_signs_of_a_heading_may_be_a_tab() {
-        let (_, steps) = split("##\tA\nx\n```json\n{}\n```\n##\t B\n?\tSure?\n").unwrap();
-        let titles: Vec<_> = steps.iter().map(|step| &*step.title).collect();
-        assert_eq!(titles, ["A", "B"]);
-        assert!(matches!(steps[1].action, StepAction::Question { .. }));
-    }
-
-    #[test]
-    fn file_without_headings_is_one_step() {
-        let (intro, steps) = split("Do the thing.\n\nWell.\n").unwrap();
-        assert_eq!((intro.as_str(), steps.len(), &*steps[0].title), ("", 1, "all"));
-        assert_eq!(steps[0].action, StepAction::Prompt("Do the thing.\n\nWell.".to_owned()));
-    }
-
-    #[test]
-    fn options_stand_behind_the_heading() {
-        let (_, steps) =
-            split("## A {role=small parallel}\nx\n## B {parallel timeout=2m}\n```sh\nls\n```\n")
-                .unwrap();
-        let role = Some("small".to_owned());
-        let wanted = [
-            StepOptions { role, is_parallel: true, ..StepOptions::default() },
-            StepOptions { timeout_s: Some(120), is_parallel: true, ..StepOptions::default() },
-        ];
-        assert_eq!(steps.into_iter().map(|step| step.options).collect::<Vec<_>>(), wanted);
-    }
-
-    #[test]
-    fn steps_that_are_wrong_are_named_with_their_line() {
-        for (body, told) in [
-            ("", "1: the task has no step"),
-            ("## A\n", "1: the step `A` has no text"),
-            ("x\n##\ny", "2: the step needs a title"),
-            ("## {model=a}\ny", "1: the step needs a title"),
-            ("## A {modle=x}\ny", "1: unknown option `modle=x`"),
-            ("## A {timeout=soon}\n```sh\nls\n```", "1: `soon` is not a time limit"),
-            ("## A {timeout=0s}\n```sh\nls\n```", "1: `0s` is not a time limit"),
-            ("## A {timeout=2h}\n```sh\nls\n```", "1: `2h` is not a time limit"),
-            ("## A {timeout=5m}\ny", "1: only a command has a time limit"),
-            ("## A {role=boss}\ny", "1: `boss` is no role of a model; the roles are small"),
-            ("## A {parallel}\n/task b", "1: only prompts and commands run side by side"),
-            ("## A {parallel=2}\ny", "1: unknown option `parallel=2`"),
-            ("## A\n```sh\n\n```", "1: the step `A` has no text"),
-            ("## A\nx\n```sh\nls\n", "3: the code block that begins here does not end"),
-            ("## A\n/task\n", "1: write `/task NAME"),
-            ("## A\n/task run\n", "1: write `/task NAME"),
-            ("## A\n? ok?\n- yes\nmore", "1: a question is"),
-            ("## A\n? - yes", "1: a question is"),
-            ("## A\n?Push it now?\n- yes", "1: a question is"),
-            ("## A\n```console\nls\n```", "1: a step that begins with ````console` and is only"),
-            ("## A\n```bash title=x\nls\n```", "1: a step that begins with ````bash title=x`"),
-            ("## A\n```\nls\n```", "1: a step that begins with `````"),
-            ("## A\n```sh\nls\n```\n\n```sh\npwd\n```", "1: a step that begins with ````sh`"),
-        ] {
-            let error = split(body).unwrap_err();
-            assert!(error.starts_with(told), "{body:?}: {error}");
-        }
-        let many = "## A\nx\n".repeat(MAX_STEPS + 1);
-        assert!(split(&many).unwrap_err().contains("more than 50 steps"));
-    }
-}
+mod tests;

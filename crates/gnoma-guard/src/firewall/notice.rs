@@ -81,7 +81,7 @@ impl fmt::Display for Notice {
             Self::Sent { rule, count, place, provider } => {
                 write!(f, "sent {} ({rule}) in {place} to `{provider}`", describe_secrets(*count))
             }
-            Self::Disguised { what, place } => write!(f, "{place} contains disguised text: {what}"),
+            Self::Disguised { what, place } => write!(f, "disguised text in {place}: {what}"),
         }
     }
 }

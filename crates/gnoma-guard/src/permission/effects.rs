@@ -117,6 +117,9 @@ pub(super) fn command_effects(
     let is_metadata = metadata::is_all(command);
     let weigh = |effect| weigh_effect(effect, is_metadata, world);
     let mut effects: Vec<_> = command.effects.iter().filter_map(weigh).collect();
+    let shows_links = metadata::shows_links(command);
+    let led = command.effects.iter().filter_map(|it| effect_led_outside(it, shows_links, world));
+    effects.extend(led.filter_map(|effect| weigh_effect(&effect, is_metadata, world)));
     if let Some(place) = crooked_path(command, world) {
         effects.push(unclear_effect(
             format!("goes through a link and back up in `{place}`"),
@@ -266,6 +269,24 @@ fn weigh_effect(
         worry.gravity == Severity::Plain && (!is_kept || places::is_own_temporary(&spot, world));
     let spot = Some((touch, spot));
     Some(CommandEffect { effect: effect.clone(), worry, spot, harmless, asks_outside: false })
+}
+
+/// Returns the effect that a pattern of the shell has outside of the workspace, because a link that fits it leads
+/// there. A command that shows links themselves does not follow the last name.
+fn effect_led_outside(
+    effect: &Effect,
+    shows_links: bool,
+    world: &JudgementContext<'_>,
+) -> Option<Effect> {
+    let is_look = matches!(effect, Effect::Look(_));
+    let (Effect::Look(place) | Effect::Read(place)) = effect else { return None };
+    let FilePlace::Pattern { base, pattern } = place else { return None };
+    if pattern.len() > MAX_PATH_BYTES {
+        return None;
+    }
+    let path = places::match_led_outside((base, pattern), !is_look && !shows_links, world)?;
+    let place = FilePlace::Path(path);
+    Some(if is_look { Effect::Look(place) } else { Effect::Read(place) })
 }
 
 /// Reports whether a place is, or a pattern could name, a folder of secrets, in which even the names of files say

@@ -6,6 +6,9 @@ use super::command_words::program_of;
 
 /// Programs that show no content whatever their options are.
 const SHOWING_METADATA: [&str; 4] = ["dir", "ls", "stat", "vdir"];
+/// Programs that show or take a link itself. With an option some follow it, which a trial reports.
+const TAKING_LINKS: [&str; 10] =
+    ["cp", "cpio", "du", "file", "find", "git", "mv", "rsync", "stat", "tar"];
 /// Commands of git that name files, each with the options that keep it so.
 const NAMING_OF_GIT: [(&str, &[&str]); 3] = [
     ("check-ignore", &["-q", "-v", "-n", "--quiet", "--verbose", "--non-matching", "--no-index"]),
@@ -73,6 +76,18 @@ pub(super) fn is_all(command: &Invocation) -> bool {
             .find(|(known, _)| known == name)
             .is_some_and(|(_, known)| options(rest, &|word| known.contains(&word))),
         _ => false,
+    }
+}
+
+/// Reports whether a command shows or takes the links that it is given, and not where they lead.
+pub(super) fn shows_links(command: &Invocation) -> bool {
+    let mut options = command.words.iter().flatten().filter(|word| word.starts_with('-'));
+    match program_of(command) {
+        "dir" | "ls" => options.any(|word| {
+            let long = word.strip_prefix("--");
+            long.map_or(word.contains(['d', 'F', 'g', 'l', 'n', 'o']), |long| long == "directory")
+        }),
+        program => TAKING_LINKS.contains(&program),
     }
 }
 

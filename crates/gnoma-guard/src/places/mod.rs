@@ -184,6 +184,37 @@ pub(crate) fn is_found_unnamed(
     is_nothing || around().is_some_and(|tree| real.starts_with(tree))
 }
 
+/// Returns the path that fits a pattern of a shell and is led outside of the workspace by a link, if there is one; of
+/// several, one of those that weigh most. A shell goes through links in front of a `/`: `*/` fits a link to a folder. A
+/// link in the place of the last name leads on if `follows_last`.
+pub(crate) fn match_led_outside(
+    (base, pattern): (&Path, &str),
+    follows_last: bool,
+    world: &JudgementContext<'_>,
+) -> Option<PathBuf> {
+    let goes_through = pattern.ends_with('/');
+    let folders = pattern.trim_end_matches('/').rsplit_once('/').map_or("", |(folder, _)| folder);
+    if !goes_through && !follows_last && !folders.contains(['*', '?', '[']) {
+        return None;
+    }
+    let spot = JudgedPath::from_pattern(base, pattern, world);
+    if !is_found_unnamed(&spot, false, world) {
+        return None;
+    }
+    let ends = existing_paths::matching_paths(&spot, world)?.into_iter().filter_map(|path| {
+        if goes_through {
+            return (world.list)(&(world.resolve)(&path)).is_some().then_some(path);
+        }
+        if follows_last { Some(path) } else { path.parent().map(Path::to_owned) }
+    });
+    let led = ends.filter_map(|path| {
+        let spot = JudgedPath::from_path(&path, world);
+        let is_led = !is_found_unnamed(&spot, false, world);
+        is_led.then(|| (weigh_metadata(&spot, world).gravity, path))
+    });
+    led.max_by_key(|(gravity, _)| *gravity).map(|(_, path)| path)
+}
+
 /// Reports whether a concern is of no weight because its place is among the session's own temporary files, which
 /// commands find without its being named.
 pub(crate) fn is_plain_temporary(

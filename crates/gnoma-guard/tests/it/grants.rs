@@ -253,6 +253,32 @@ fn looks_inside_the_workspace_and_at_what_anybody_may_read_are_free() {
 }
 
 #[test]
+fn patterns_that_a_link_leads_outside_are_asked_and_granted_like_the_place() {
+    let desk = Desk::new(PermissionMode::Auto)
+        .with_files(&["src/a", "src/b/c"])
+        .link("/home/ada/work/app/out", "/home/ada/work/other")
+        .link("/home/ada/work/app/in", "/home/ada/work/app/src");
+    for command in ["ls -d */", "echo */", "for d in */; do echo $d; done", "ls *", "wc -l o*"] {
+        let call = format!("bash {command}");
+        assert_eq!(desk.says(&call), "ask", "{command}");
+        let paths = desk.grant(&call).paths;
+        assert!(paths.contains(&PathBuf::from("/home/ada/work/other")), "{command}: {paths:?}");
+    }
+    for command in [
+        "echo *",
+        "ls -l *",
+        "stat *",
+        "du -sh *",
+        "echo src/*/ i*/",
+        "cat src/*",
+        "echo */*.nothing",
+    ] {
+        let call = format!("bash {command}");
+        assert_eq!(desk.says(&call), "allow", "{command}: {}", desk.reason(&call));
+    }
+}
+
+#[test]
 fn places_known_only_at_run_time_are_not_hidden_from_what_may_read_them() {
     let reads_only = |mode, command: &str| Desk::new(mode).grant(command).reads_only;
     for command in ["bash cat \"$(dirname \"$PWD\")/other/f\"", "bash echo ../other/f | xargs cat"]
@@ -261,7 +287,17 @@ fn places_known_only_at_run_time_are_not_hidden_from_what_may_read_them() {
             assert!(!reads_only(mode, command), "{mode}: {command}");
         }
     }
+    for command in [
+        "bash echo \"$(dirname \"$PWD\")\"/*",
+        "bash for d in \"$(git rev-parse --show-toplevel)\"/*/; do echo \"$d\"; done",
+        "bash cd \"$(dirname \"$PWD\")\" && pwd",
+        "bash realpath \"$(dirname \"$PWD\")/other\"",
+    ] {
+        assert!(!reads_only(PermissionMode::Default, command), "{command}");
+        assert_eq!(Desk::new(PermissionMode::Default).says(command), "ask", "{command}");
+    }
     assert!(reads_only(PermissionMode::Bypass, "bash cat src/a"));
+    assert!(reads_only(PermissionMode::Default, "bash echo \"$(git rev-parse HEAD)\" src/*"));
 }
 
 #[test]

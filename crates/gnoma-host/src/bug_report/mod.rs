@@ -1,4 +1,4 @@
-//! The archive for a report of a fault: what `gnoma doctor` says, versions, the terminal, the settings without secrets,
+//! The archive for a bug report: what `gnoma doctor` says, versions, the terminal, the settings without secrets,
 //! and the last debug log.
 //!
 //! Nothing of sessions is in it, and of the log only what no person, model or tool wrote. What settings say about

@@ -38,11 +38,16 @@ pub(super) struct LogLine {
 }
 
 impl LogLine {
-    fn new(level: LogLevel, what: &'static str) -> Self {
+    pub(super) fn new(level: LogLevel, what: &'static str) -> Self {
         Self { level, what, fields: Vec::new() }
     }
 
-    fn with_field(mut self, name: &'static str, value: &dyn fmt::Display) -> Self {
+    /// Reports whether the filter lets it be written.
+    pub(super) fn is_allowed(&self, filter: &LogFilter) -> bool {
+        filter.allows(self.what, self.level)
+    }
+
+    pub(super) fn with_field(mut self, name: &'static str, value: &dyn fmt::Display) -> Self {
         self.fields.push((name, value.to_string()));
         self
     }
@@ -72,7 +77,7 @@ impl LogLine {
             .with_field("thinking", &usage.reasoning)
     }
 
-    fn with_some(self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
+    pub(super) fn with_some(self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
         match value {
             Some(value) => self.with_field(name, &value),
             None => self,
@@ -98,7 +103,7 @@ impl SessionLines {
         if is_answer_over {
             self.call = None;
         }
-        filter.allows(line.what, line.level).then_some(line)
+        line.is_allowed(filter).then_some(line)
     }
 
     /// Remembers when turns, calls and answers begin.
@@ -182,7 +187,7 @@ pub(super) fn format_hook(run: &HookRunReport<'_>, filter: &LogFilter) -> Option
         .with_field("ms", &run.took_ms)
         .with_some("exit", run.exit_code)
         .with_some("error", run.error);
-    filter.allows(line.what, line.level).then_some(line)
+    line.is_allowed(filter).then_some(line)
 }
 
 fn format_turn(event: &Event, turn_ms: i64) -> Option<LogLine> {

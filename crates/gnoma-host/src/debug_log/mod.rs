@@ -8,13 +8,15 @@ mod file;
 mod filter;
 mod line;
 mod panic;
+mod process_log;
+mod step;
 
 use std::{
     borrow::Cow,
     io,
     path::{Path, PathBuf},
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -22,22 +24,17 @@ use std::{
 use gnoma_core::{Event, store::SessionId};
 use gnoma_extend::hooks::HookRunReport;
 
-use self::{file::LogFile, line::SessionLines};
+pub(crate) use self::step::{LoggedStep, report_messages};
+use self::{
+    file::LogFile,
+    line::SessionLines,
+    process_log::{LOG, ProcessLog},
+};
 pub use self::{
     file::MAX_PART_BYTES,
     filter::{LogFilter, LogLevel},
 };
 use crate::{HostError, Project, Result, clock};
-
-/// The log of this process. The command line decides once whether there is one.
-static LOG: OnceLock<ProcessLog> = OnceLock::new();
-
-struct ProcessLog {
-    file: LogFile,
-    filter: LogFilter,
-    /// The next session that is logged tells the person where the file is.
-    names_file: AtomicBool,
-}
 
 /// Writes a debug log from now on, also of panics. Only the first call does. The file is made when a session that is
 /// logged begins, which also tells the person where it is if `names_file`. Hooks for panics that are installed later must
@@ -90,9 +87,7 @@ pub(crate) fn read_last(state: &Path) -> Option<String> {
 pub(crate) fn write_hook(session: &str, run: &HookRunReport<'_>) {
     let Some(log) = LOG.get() else { return };
     let Some(line) = line::format_hook(run, &log.filter) else { return };
-    let line = format!("session={session} {}", line.render(Cow::Borrowed));
-    // The next line of an event says that the file cannot be written.
-    let _failed = log.file.append(&line::add_timestamp(clock::now_ms(), &line));
+    log.append(&format!("session={session} {}", line.render(Cow::Borrowed)));
 }
 
 /// The lines of one session.

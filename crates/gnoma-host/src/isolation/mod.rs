@@ -36,6 +36,7 @@ pub(crate) use self::copy_cleanup::remove_orphans;
 use crate::{
     HostError, Project, Result,
     blocking_work::off_loop,
+    debug_log::LoggedStep,
     extensions,
     live::{CopyMergeError, MergePreview},
     session_stores,
@@ -278,6 +279,7 @@ impl IsolatedCopy {
 
     /// Merges what the elf changed, unless there is a reason not to, and removes the copy.
     pub(crate) async fn merge_changes(mut self, why_not: Option<String>) -> ChildMerge {
+        let step = LoggedStep::begin(self.session.as_deref().unwrap_or_default());
         // Before the files are there, nothing can have changed them.
         if let Some(why) = why_not.as_ref().filter(|_| is_under_way(self.filled.as_ref())) {
             return merge_reports::describe_unmerged(why, "");
@@ -310,7 +312,12 @@ impl IsolatedCopy {
             Ok(())
         });
         drop(removed.await);
-        merged.unwrap_or_else(|error| merge_reports::describe_unmerged(&error.to_string(), ""))
+        let merged =
+            merged.unwrap_or_else(|error| merge_reports::describe_unmerged(&error.to_string(), ""));
+        if let Some(step) = step {
+            step.end("merge", ("landed", &merged.landed), None);
+        }
+        merged
     }
 }
 

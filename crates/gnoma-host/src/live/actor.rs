@@ -127,10 +127,7 @@ impl Actor {
     /// Tells the process's clients, and what works beside it, how the session is now.
     pub(super) fn tell_change(&self) {
         self.tell_use();
-        let Some(shared) = self.shared.upgrade() else { return };
-        let status = self.log.with_view(SessionView::status);
-        let (state, questions) = (status.state, status.questions);
-        shared.publish_event(ProcessEvent::Changed { session: self.id.clone(), state, questions });
+        publish_change(&self.shared, &self.log);
     }
 
     pub(super) fn tell_use(&self) {
@@ -170,22 +167,30 @@ impl Actor {
         Ok(Reply::Done)
     }
 
-    /// Has a request answered by what knows the project.
+    /// Has a request answered by what knows the project. A new title holds as it was saved, and all clients hear of it.
     pub(super) fn answer_beside(&mut self, request: Request, replier: Replier) {
         if self.work.len() >= MAX_WORK {
             return replier.reply(Err(busy_error()));
         }
-        let title = match &request {
-            Request::Rename { title } => Some((title.trim().to_owned(), Arc::clone(&self.kept))),
-            _ => None,
-        };
+        let is_rename = matches!(request, Request::Rename { .. });
+        let (shared, log) = (Weak::clone(&self.shared), self.log.clone());
+        let kept = Arc::clone(&self.kept);
         let answer = self.services.answer_request(request);
         self.work.spawn(box_future(async move {
             let outcome = answer.await;
-            if let (Ok(_), Some((title, kept))) = (&outcome, title) {
-                kept.lock().title = Some(title);
+            if let (Ok(Reply::Text(title)), true) = (&outcome, is_rename) {
+                kept.lock().title = Some(title.clone());
+                publish_change(&shared, &log);
             }
             replier.reply(outcome);
         }));
     }
+}
+
+/// Tells the process's clients how a session is now.
+fn publish_change(shared: &Weak<HostShared>, log: &EventLog) {
+    let Some(shared) = shared.upgrade() else { return };
+    let status = log.with_view(SessionView::status);
+    let (session, state, questions) = (status.session, status.state, status.questions);
+    shared.publish_event(ProcessEvent::Changed { session, state, questions });
 }

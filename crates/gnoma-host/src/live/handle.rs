@@ -142,20 +142,26 @@ impl SessionHandle {
     }
 
     pub(super) fn facts(&self) -> LiveSession {
-        let (status, parent, changed_ms) =
-            self.log.with_view(|view| (view.status(), view.parent.clone(), view.at_ms));
+        let (status, parent, changed_ms, question) = self.log.with_view(|view| {
+            let question = view.questions().next().map(|it| title_line(&it.reason).to_owned());
+            (view.status(), view.parent.clone(), view.at_ms, question)
+        });
         let jobs = self.count_jobs();
         let kept = self.kept.lock();
+        let title = match &kept.following {
+            Some(it) if !it.name().is_empty() => format!("{}: {}", it.name(), self.first_words()),
+            _ => kept.title.clone().unwrap_or_else(|| self.first_words()),
+        };
         LiveSession {
             status,
             parent,
             jobs,
             folder: kept.spec.folder.clone(),
-            title: match &kept.following {
-                Some(it) if !it.name().is_empty() => {
-                    format!("{}: {}", it.name(), self.first_words())
+            title: match question {
+                Some(question) if !title.contains(&question) => {
+                    format!("{title} (asks: {question})")
                 }
-                _ => kept.title.clone().unwrap_or_else(|| self.first_words()),
+                Some(_) | None => title,
             },
             subscribers: self.log.subscribers(),
             changed_ms,
@@ -169,9 +175,14 @@ impl SessionHandle {
         let question =
             || self.log.with_view(|view| view.questions().next().map(|it| it.reason.clone()));
         let text = if text.trim().is_empty() { question().unwrap_or_default() } else { text };
-        let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        text_truncation::head_chars(line.trim(), MAX_TITLE_CHARS).to_owned()
+        title_line(&text).to_owned()
     }
+}
+
+/// Returns the first line of a text that is not blank, as far as a title goes.
+fn title_line(text: &str) -> &str {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    text_truncation::head_chars(line.trim(), MAX_TITLE_CHARS)
 }
 
 /// Ends sessions and waits for that.

@@ -236,7 +236,7 @@ fn side_turn(run: &PreparedRun, steps: &[usize]) -> StepTurn {
         run.step_count(),
         titles.join(" · ")
     );
-    StepTurn { announcement, side_steps, ..StepTurn::default() }
+    StepTurn { announcement, side_steps, name: task.clone(), ..StepTurn::default() }
 }
 
 /// Writes the record away from the loops of sessions.

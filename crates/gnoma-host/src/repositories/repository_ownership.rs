@@ -20,6 +20,8 @@ use crate::places::is_too_wide;
 
 /// Git's own folder of a work tree, or the file that names it.
 const MARK: &str = ".git";
+/// Most linked work trees of a repository that are looked for.
+const MAX_WORK_TREES: usize = 64;
 /// The files that decide about later runs in the folder of a linked work tree.
 const GUARDED_OF_WORK_TREE: [&str; 3] = ["config.worktree", "commondir", "gitdir"];
 
@@ -54,6 +56,7 @@ impl BelongingRepositories {
             work_tree: Some(&repository.work_tree).filter(is_outside).cloned(),
             // The folders of the workspace are guarded anyway.
             guarded: if is_plain { Vec::new() } else { repository.guarded_paths().collect() },
+            work_tree_marks: repository.work_tree_marks().filter(|it| is_outside(&it)).collect(),
             is_bare: repository.is_bare(),
         })
     }
@@ -143,6 +146,12 @@ impl RealRepository {
         self.common == self.git && named.as_ref() == Some(&self.work_tree)
     }
 
+    /// Returns the `.git` files of the linked work trees. Each names in return the folder that names it.
+    fn work_tree_marks(&self) -> impl Iterator<Item = PathBuf> {
+        let folders = fs::read_dir(self.common.join("worktrees")).into_iter().flatten().flatten();
+        folders.take(MAX_WORK_TREES).filter_map(|folder| named_mark(&folder.path()))
+    }
+
     /// Returns the paths that decide about later runs.
     fn guarded_paths(&self) -> impl Iterator<Item = PathBuf> + '_ {
         let below = |name: &'static str| name.strip_prefix(MARK)?.strip_prefix('/');
@@ -151,6 +160,15 @@ impl RealRepository {
         let of_one = GUARDED_OF_WORK_TREE.iter().filter(|_| self.git != self.common);
         of_all.chain(of_one.map(|name| self.git.join(name)).filter(|path| path.exists()))
     }
+}
+
+/// Returns the `.git` file that the folder of a linked work tree names, if it is no link and names that folder.
+fn named_mark(folder: &Path) -> Option<PathBuf> {
+    let mark = folder.join(read_text(&folder.join("gitdir"))?.trim_end());
+    let is_real = mark.ends_with(MARK) && fs::canonicalize(&mark).is_ok_and(|real| real == mark);
+    let named = read_text(&mark).filter(|_| is_real)?;
+    let named = mark.parent()?.join(named.strip_prefix("gitdir:")?.trim());
+    fs::canonicalize(named).is_ok_and(|named| named == folder).then_some(mark)
 }
 
 #[cfg(test)]
@@ -212,6 +230,30 @@ mod tests {
         ] {
             let (_folder, root) = made(script);
             assert_eq!(found(&root, "w", "home"), [""; 0], "{script}");
+        }
+    }
+
+    #[test]
+    fn marks_of_linked_work_trees_are_found_if_they_name_the_repository_in_return() {
+        const TREE: &str = "make r; git -C r worktree add -q ../w -b w; ";
+        let rows: [(&str, &str, &[&str]); 6] = [
+            ("", "r", &["w/.git"]),
+            ("", "r/sub", &["w/.git"]),
+            ("", "w", &[]),
+            ("make o; echo \"$PWD/o/.git/config\" > r/.git/worktrees/w/gitdir", "r", &[]),
+            (
+                "mkdir o; echo secret > o/.git; echo \"$PWD/o/.git\" > r/.git/worktrees/w/gitdir",
+                "r",
+                &[],
+            ),
+            ("mv w v; ln -s v w", "r", &[]),
+        ];
+        for (script, at, expected) in rows {
+            let (_folder, root) = made(&format!("{TREE}{script}"));
+            let found = BelongingRepositories::new(None).find_repositories(&[root.join(at)]);
+            let marks: Vec<_> = found.into_iter().flat_map(|it| it.work_tree_marks).collect();
+            let expected: Vec<_> = expected.iter().map(|name| root.join(name)).collect();
+            assert_eq!(marks, expected, "{script}");
         }
     }
 

@@ -223,6 +223,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn server_that_lists_no_models_is_named_with_the_reason() {
+        let closed = Server::start(|_| Reply::json(403, r#"{"error":"closed"}"#)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let shared = ProcessResources::default();
+        let lists = workshop(folder.path(), &closed.url(), &shared).model_lists(None);
+        assert!(discover_models(&lists).await.is_empty());
+        let failure = lists.first().unwrap().failure().unwrap();
+        assert!(failure.starts_with("here: ") && failure.contains("closed"), "{failure}");
+    }
+
+    #[tokio::test]
     async fn sessions_of_a_process_ask_a_server_together_and_not_while_nobody_uses_them() {
         const EVERY: Duration = Duration::from_millis(100);
         const SESSIONS: usize = 20;

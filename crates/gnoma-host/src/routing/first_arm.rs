@@ -30,9 +30,11 @@ const AGENT_PREFIX: &str = "agent/";
 
 /// The text for a user who has set up nothing.
 const HOW_TO_START: &str = "no model is set up yet. Do one of these:
+  gnoma                          at a terminal: finds or asks for a provider, tests it and saves it
+  gnoma providers add NAME       the same in a script
   export MISTRAL_API_KEY=…       or ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …
-  ollama pull qwen3:8b           and Ollama running on this machine; llama.cpp works too
-  gnoma demo                     shows a whole turn without any of it
+  ollama pull qwen3:8b           for Ollama on this machine; llama.cpp works too
+  gnoma demo                     shows a whole turn without any of these
 `gnoma providers` lists what gnoma can talk to.";
 
 /// An arm, and what its server told of it.

@@ -68,6 +68,8 @@ pub struct PreparedRoutes {
     pub model: ModelRef,
     /// Models that are no arms.
     pub left: Vec<UnusableModel>,
+    /// The reasons why configured servers did not list their models, each with the provider's name before it.
+    pub unlisted: Vec<String>,
     workshop: DiscoverySources,
 }
 
@@ -84,7 +86,11 @@ impl PreparedRoutes {
 
     /// Looks once, and waits for it.
     pub async fn discover_once(&mut self) {
-        let found = discovery::discover_models(&self.workshop.model_lists(None)).await;
+        let lists = self.workshop.model_lists(None);
+        let found = discovery::discover_models(&lists).await;
+        let endpoints = &self.workshop.maker.settings().provider.endpoints;
+        let configured = lists.iter().filter(|list| endpoints.contains_key(list.provider()));
+        self.unlisted = configured.filter_map(|list| list.failure()).collect();
         self.workshop.apply_models(&self.routes, &found);
     }
 }
@@ -268,7 +274,8 @@ pub async fn prepare_routes(project: &Project, wanted: &RoutesRequest) -> Result
     let router = load_router(project, has_choice, &made);
     let routes = Arc::new(Routes::new(router, options));
     workshop.apply_arms(&routes, made);
-    let mut ready = PreparedRoutes { routes, model, left: roster.left, workshop };
+    let (left, unlisted) = (roster.left, Vec::new());
+    let mut ready = PreparedRoutes { routes, model, left, unlisted, workshop };
     if looks {
         ready.discover_once().await;
     }

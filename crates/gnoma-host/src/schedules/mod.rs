@@ -16,7 +16,10 @@ pub use self::{
     scheduler::Scheduler,
 };
 pub use crate::continuation::{limits_reset_ms, schedule_store};
-use crate::{HostError, Project, Result, tasks::Tasks};
+use crate::{
+    HostError, Project, Result,
+    tasks::{Tasks, redact_argument},
+};
 
 /// A schedule that a person wants to make.
 #[derive(Clone, Debug)]
@@ -52,9 +55,13 @@ pub fn create_schedule(project: &Project, new: NewSchedule) -> Result<ScheduleRe
     let NewSchedule { words, rule, zone, budget_micro_usd } = new;
     let (name, arguments) =
         words.split_first().ok_or_else(|| HostError::usage("no task is named"))?;
-    Tasks::find(project).plan(name, arguments)?;
+    let plan = Tasks::find(project).plan(name, arguments)?;
     let time_zone = zone_named(&zone).ok_or_else(|| unknown_zone(&zone))?;
-    if words.iter().any(|word| project.firewall.redact_text(word) != *word) {
+    let firewall = &project.firewall;
+    let mut arguments = plan.arguments.iter();
+    if words.iter().any(|word| firewall.redact_text(word) != *word)
+        || arguments.any(|(name, value)| redact_argument(firewall, name, value) != *value)
+    {
         let cause = "an argument contains a secret, which is not saved in a schedule";
         let remedy = Some("let the task read it where it runs".to_owned());
         return Err(HostError { remedy, ..HostError::usage(cause) });

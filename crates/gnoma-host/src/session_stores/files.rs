@@ -9,7 +9,7 @@ use gnoma_core::store::{Checkpoints, StoreError, StoreErrorKind, StoreFuture};
 use gnoma_store::checkpoint::Checkpointer;
 
 use super::{begun_session::BegunSessionId, late_opening::LateOpening};
-use crate::{Project, isolation, shared::WorkspaceKey};
+use crate::{Project, debug_log::LoggedStep, isolation, shared::WorkspaceKey};
 
 /// The checkpoints of a folder that is too broad for them. Each attempt fails with the reason, so that the session
 /// tells the person before the first change.
@@ -83,8 +83,15 @@ impl Checkpoints for LateCheckpoints {
 
     fn save_checkpoint(&self, label: String) -> StoreFuture<'_, String> {
         Box::pin(async move {
+            let session = self.begun.get().map(ToString::to_string);
+            let step = LoggedStep::begin(session.as_deref().unwrap_or_default());
             let checkpointer = self.checkpointer.get().await?;
-            checkpointer.keep_for(self.begun.get().map(ToString::to_string), label).await
+            let saved = checkpointer.keep_for(session, label).await;
+            if let Some(step) = step {
+                let id = saved.as_deref().unwrap_or_default();
+                step.end("checkpoint", ("id", &id), saved.as_ref().err());
+            }
+            saved
         })
     }
 }

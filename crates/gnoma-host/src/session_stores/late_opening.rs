@@ -13,6 +13,8 @@ use gnoma_core::{
 use gnoma_store::Store;
 use tokio::{sync::watch, time::timeout};
 
+use crate::debug_log::LoggedStep;
+
 /// The time to wait for a store. Shorter than the time that a conversation gives its store for one entry, so that a
 /// store that takes long to open counts as busy and not as lost.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -143,6 +145,19 @@ pub(super) struct LateStore {
     pub(super) is_reopened: bool,
 }
 
+/// Waits for a write, and writes its line into the debug log.
+async fn write_logged<T>(
+    step: Option<LoggedStep>,
+    entries: usize,
+    write: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let written = write.await;
+    if let Some(step) = step {
+        step.end("store write", ("entries", &entries), written.as_ref().err());
+    }
+    written
+}
+
 impl SessionStore for LateStore {
     fn begin(&self, new: NewSession) -> StoreFuture<'_, SessionId> {
         let id = self.id.lock().take();
@@ -162,11 +177,16 @@ impl SessionStore for LateStore {
     }
 
     fn append(&self, new: NewEntry) -> StoreFuture<'_, EntryId> {
-        Box::pin(async move { self.store.get().await?.append(new).await })
+        let step = LoggedStep::begin(new.session.as_str());
+        let write = async move { self.store.get().await?.append(new).await };
+        Box::pin(write_logged(step, 1, write))
     }
 
     fn append_all(&self, new: Vec<NewEntry>) -> StoreFuture<'_, Vec<EntryId>> {
-        Box::pin(async move { self.store.get().await?.append_all(new).await })
+        let step = new.first().and_then(|entry| LoggedStep::begin(entry.session.as_str()));
+        let entries = new.len();
+        let write = async move { self.store.get().await?.append_all(new).await };
+        Box::pin(write_logged(step, entries, write))
     }
 
     fn load(&self, session: SessionId, page: PageRequest) -> StoreFuture<'_, Page> {

@@ -16,6 +16,7 @@ use gnoma_extend::{
         is_task_name, plan_task, read_task_file, replan_task, task_file_path,
     },
 };
+use gnoma_guard::shell::{StartContext, analyse_command};
 
 use crate::{HostError, Project, Result, extensions};
 
@@ -76,10 +77,16 @@ impl Tasks {
         }
         let names = self.files.iter().map(|file| file.task.name.as_str());
         let remedy = match gnoma_config::nearest_name(name, names) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "`gnoma task list` lists them, `gnoma task new NAME` makes one".to_owned(),
+            Some(near) if !name.is_empty() => format!("did you mean `{near}`?"),
+            Some(_) | None => {
+                "`gnoma task list` lists them, `gnoma task new NAME` makes one".to_owned()
+            }
         };
-        let error = HostError::usage(format!("there is no task `{}`", name.escape_debug()));
+        let error = HostError::usage(if name.is_empty() {
+            "no task is named".to_owned()
+        } else {
+            format!("there is no task `{}`", name.escape_debug())
+        });
         Err(HostError { remedy: Some(remedy), ..error })
     }
 
@@ -114,7 +121,7 @@ impl Tasks {
         let usable = self.usable_with(name)?;
         let plan = plan_task(name, arguments, &usable).map_err(|error| self.plan_error(&error))?;
         self.refuse_unknown_commands(name, &usable)?;
-        Ok(plan)
+        Ok(group_reading_commands(plan))
     }
 
     /// Plans the continuation of a run with the values that were recorded of it.
@@ -123,7 +130,8 @@ impl Tasks {
     /// As [`Self::plan`]; also if the values do not fit the arguments that the task has now.
     pub(super) fn replan(&self, name: &str, recorded: &[(String, String)]) -> Result<TaskPlan> {
         let usable = self.usable_with(name)?;
-        replan_task(name, recorded, &usable).map_err(|error| self.plan_error(&error))
+        let plan = replan_task(name, recorded, &usable).map_err(|error| self.plan_error(&error));
+        plan.map(group_reading_commands)
     }
 
     /// Returns the tasks that may run, if `name` is one of them.
@@ -267,6 +275,13 @@ impl Tasks {
             text.trim_end()
         ))
     }
+}
+
+/// Lets commands that only read run side by side. Where they run does not matter for that.
+fn group_reading_commands(mut plan: TaskPlan) -> TaskPlan {
+    let start = StartContext { cwd: "/".into(), home: Some("/".into()) };
+    plan.group_reading_commands(|command| analyse_command(command, &start).is_read_only());
+    plan
 }
 
 /// Checks one file as a task of the person's.

@@ -10,7 +10,8 @@ use std::{
 
 use gnoma_core::{private_file::FileReplacement, quantity::describe_count, store::SessionId};
 use gnoma_extend::tasks::{
-    RunRecord, digest_message, draft_from_messages, is_reserved_name, is_task_name, task_file_path,
+    RunRecord, TaskError, digest_message, draft_from_messages, is_reserved_name, is_task_name,
+    task_file_path,
 };
 use gnoma_guard::firewall::Firewall;
 
@@ -45,7 +46,11 @@ pub(crate) fn draft_task(
     let (own, of_steps) = without_messages_of_steps(&runs, session, messages, &project.firewall);
     let drafted = draft_from_messages(name, session.as_str(), &own);
     let drafted = drafted.map_err(|fault| {
-        HostError::usage(format!("nothing you said here can be a step: {}", fault.error))
+        let nothing = "nothing you said here can be a step";
+        HostError::usage(match fault.error {
+            TaskError::NoSteps => nothing.to_owned(),
+            error => format!("{nothing}: {error}"),
+        })
     })?;
     let text = project.firewall.redact_text(&drafted.text).into_owned();
     let mut diff = describe_new_file(project, &path, &text);
@@ -151,7 +156,7 @@ pub fn task_name_error(name: &str) -> HostError {
     let remedy = if is_reserved_name(name) {
         "`gnoma task` has a command of that name; choose another one"
     } else {
-        "use letters, digits, `-` and `_`"
+        "use letters, digits, `-` and `_`, at most 64 bytes, with a letter or digit first"
     };
     HostError { remedy: Some(remedy.to_owned()), ..HostError::usage(cause) }
 }

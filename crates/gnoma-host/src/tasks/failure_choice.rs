@@ -3,6 +3,8 @@
 use gnoma_core::protocol::{TaskResumeChoice, TaskRunState};
 use gnoma_extend::tasks::{RunRecord, StepKind};
 
+use super::step_end::describe_other;
+
 /// The choice of a stronger model.
 pub(crate) const STRONGER: &str = "retry with a stronger model";
 const RETRY: &str = "retry";
@@ -25,9 +27,12 @@ pub(super) fn failure_question(run: &RunRecord) -> Option<(String, Vec<String>)>
     if step.kind == StepKind::Question {
         return None;
     }
+    let begun = run.begun_steps();
     let (task, count, why) = (&run.task, run.steps.len(), step.why.trim());
-    let question = format!("Task {task}, step {number} of {count} ({}) failed: {why}", step.title);
-    let stronger = (!step.models.is_empty()).then_some(STRONGER);
+    let others: String = begun.iter().skip(1).map(describe_other).collect();
+    let question =
+        format!("Task {task}, step {number} of {count} ({}) failed: {why}{others}", step.title);
+    let stronger = begun.iter().any(|(_, step)| !step.models.is_empty()).then_some(STRONGER);
     let choices = stronger.into_iter().chain([RETRY, SKIP, EDIT, STOP]).map(str::to_owned);
     Some((question, choices.collect()))
 }

@@ -200,9 +200,7 @@ fn describe_run(run: &RunRecord, now_ms: i64) -> String {
     let steps = format!("{} of {steps}{}", run.finished_steps(), describe_gaps(run));
     let mut text = format!("{when}  {}: {state}, {steps}, {took}{cost}", run_title(run));
     text.extend((1..).zip(&run.steps).filter_map(|(number, step)| describe_arms(number, step)));
-    if let Some((number, step)) = run.open_step()
-        && step.state != TaskStepState::Waiting
-    {
+    for (number, step) in run.begun_steps() {
         let why = step.why.lines().next().unwrap_or_default();
         let why = if why.is_empty() { String::new() } else { format!(": {why}") };
         text.push_str(&format!("\n    step {number} ({}){why}", step.title));

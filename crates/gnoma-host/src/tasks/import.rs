@@ -78,15 +78,16 @@ pub fn find_commands(
         gnoma_core::sort::sort_items(&mut files);
         for file in files {
             let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let is_wanted = names.is_empty() || names.contains(&name);
-            if is_wanted && found.iter().all(|other| other.name != name) {
-                let task = if waits {
-                    Err("it counts once you trust the project: `gnoma trust`".to_owned())
-                } else {
-                    convert_command(&tasks, origin, &name, &file)
-                };
-                found.push(CommandImport { name, file: tasks.places().display_path(&file), task });
+            if !names.is_empty() && !names.contains(&name) {
+                continue;
             }
+            let twin = found.iter().find(|other| other.name == name && other.task.is_ok());
+            let task = match twin {
+                _ if waits => Err("it counts once you trust the project: `gnoma trust`".to_owned()),
+                Some(twin) => Err(format!("{} has that name, too, and comes first", twin.file)),
+                None => convert_command(&tasks, origin, &name, &file),
+            };
+            found.push(CommandImport { name, file: tasks.places().display_path(&file), task });
         }
     }
     match names.iter().find(|name| found.iter().all(|it| it.name != **name)) {

@@ -11,6 +11,7 @@ mod past_log;
 mod past_turns;
 mod repair;
 mod run;
+mod step_end;
 mod step_models;
 mod suggestions;
 
@@ -35,7 +36,7 @@ pub use self::{
     suggestions::Suggestions,
 };
 
-pub(crate) use self::{failure_choice::STRONGER, step_models::unknown_model};
+pub(crate) use self::{failure_choice::STRONGER, run::redact_argument, step_models::unknown_model};
 
 use self::{draft::draft_task, run::prepare_run};
 use crate::{HostError, Project, Result, blocking_work::off_loop};

@@ -51,7 +51,7 @@ pub(super) fn suggestion_file(project: &Project, ending: &str) -> PathBuf {
     suggestions_folder(project).join(format!("{key}.{ending}"))
 }
 
-fn file_of(project: &Project) -> PathBuf {
+fn cache_path(project: &Project) -> PathBuf {
     suggestion_file(project, "jsonl")
 }
 
@@ -62,7 +62,7 @@ fn file_of(project: &Project) -> PathBuf {
 /// The store cannot be read.
 pub(super) async fn read_history(project: &Project) -> Result<Vec<PastSession>> {
     let Some(past) = ProjectHistory::open_existing(project)? else { return Ok(Vec::new()) };
-    let read = read_store(&past.store, &file_of(project), &project.places.project).await;
+    let read = read_store(&past.store, &cache_path(project), &project.places.project).await;
     if !project.personal.suggests_tasks {
         delete_read_sessions(project);
     }
@@ -187,7 +187,7 @@ fn to_lines<'a>(sessions: impl IntoIterator<Item = &'a ReadSession>) -> std::io:
 
 /// Deletes what was read of a project's sessions.
 pub fn delete_read_sessions(project: &Project) {
-    let _missing = fs::remove_file(file_of(project));
+    let _missing = fs::remove_file(cache_path(project));
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use super::{
     catalog::Tasks,
     failure_choice::{FailureAnswer, failure_question, parse_failure_answer},
     history::{describe_cost, describe_gaps, describe_time, run_store, run_title},
+    step_end::{describe_other, describe_why},
 };
 use crate::{HostError, Project, Result, agent::stricter_mode, clock};
 
@@ -169,11 +170,24 @@ pub fn restricted_mode(own: PermissionMode, modes: &[PermissionMode]) -> Permiss
     modes.iter().fold(own, |mode, wanted| stricter_mode(mode, Some(*wanted)))
 }
 
+/// Returns the value of an argument without secrets. Some are known only by where they stand, as in the assignment before
+/// a command.
+pub(crate) fn redact_argument(firewall: &Firewall, name: &str, value: &str) -> String {
+    let alone = firewall.redact_text(value);
+    let assigned = format!("{name}='{value}'");
+    let redacted = firewall.redact_text(&assigned);
+    if alone != value || redacted == assigned {
+        return alone.into_owned();
+    }
+    let inside = redacted.strip_prefix(name).and_then(|rest| rest.strip_prefix("='"));
+    inside.and_then(|rest| rest.strip_suffix('\'')).unwrap_or(&redacted).to_owned()
+}
+
 fn redact_record(run: &RunRecord, firewall: &Firewall) -> RunRecord {
     let clean = |text: &str| firewall.redact_text(text).into_owned();
     let mut kept = run.clone();
-    for (_, value) in &mut kept.arguments {
-        *value = clean(value);
+    for (name, value) in &mut kept.arguments {
+        *value = redact_argument(firewall, name, value);
     }
     kept.answer = kept.answer.map(|answer| clean(&answer));
     kept.is_redacted |= kept.arguments != run.arguments || kept.answer != run.answer;
@@ -211,31 +225,35 @@ fn summarize_run(run: &RunRecord, is_recorded: bool) -> String {
         let gaps = describe_gaps(run);
         return format!("Task {task} is done: {steps} in {took}{cost}{gaps}");
     };
+    let begun = run.begun_steps();
     let what = if run.state == TaskRunState::Failed { "failed" } else { "was stopped" };
-    let why = step.why.trim().trim_end_matches('.');
-    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    let why = describe_why(step);
+    let others: String = begun.iter().skip(1).map(describe_other).collect();
+    let these = if begun.len() > 1 { "these steps" } else { "this step" };
+    let can_escalate = begun.iter().any(|(_, step)| !step.models.is_empty());
     let next = match (is_recorded, step.state) {
-        (false, _) => ". Nothing is recorded in incognito, so the run cannot be resumed",
+        (false, _) => "Nothing is recorded in incognito, so the run cannot be resumed".to_owned(),
         (true, TaskStepState::Waiting) => {
-            ". `/task resume` (`gnoma task resume`) continues with this step"
+            "`/task resume` (`gnoma task resume`) continues with this step".to_owned()
         }
         (true, _) if step.kind == StepKind::Question => {
-            ". `/task resume again` (`gnoma task resume --again`) asks again and goes on"
+            "`/task resume again` (`gnoma task resume --again`) asks again and goes on".to_owned()
         }
-        (true, _) if step.models.is_empty() => {
-            ". `/task resume again` (`gnoma task resume --again`) repeats this step and goes on, `/task resume skip` \
-             (`--skip`) leaves it out; `gnoma task edit` changes it before"
-        }
-        (true, _) => {
-            ". `/task resume again` (`gnoma task resume --again`) repeats this step and goes on, `stronger` (`--stronger`) \
-             has a stronger model do it, `skip` (`--skip`) leaves it out; `gnoma task edit` changes it before"
-        }
+        (true, _) => format!(
+            "`/task resume again` (`gnoma task resume --again`) repeats {these} and goes on, {}`skip` (`--skip`) leaves {} \
+             out; `gnoma task edit` changes the task before",
+            if can_escalate { format!("{STRONGER_MODEL}, ") } else { String::new() },
+            if begun.len() > 1 { "them" } else { "it" },
+        ),
     };
     format!(
-        "Task {task} stopped at step {number} of {count} ({}), which {what}{why}{next}",
+        "Task {task} stopped at step {number} of {count} ({}), which {what}{why}{others}. {next}",
         step.title
     )
 }
+
+/// The offer to have a stronger model do steps in which one answered.
+const STRONGER_MODEL: &str = "`stronger` (`--stronger`) has a stronger model do it";
 
 /// Prepares a new run, or the continuation of one, for a session. Blocks.
 ///
@@ -306,11 +324,14 @@ fn title_with_age(run: &RunRecord, now_ms: i64) -> String {
 
 fn resume_error(title: &str, error: &ResumeError) -> HostError {
     let remedy = match error {
-        ResumeError::Undecided { .. } => Some(
-            "`/task resume again` (or `gnoma task resume --again`) repeats it, `stronger` (`--stronger`) has a stronger \
-             model do it, and `skip` (`--skip`) leaves it out"
-                .to_owned(),
-        ),
+        ResumeError::Undecided { steps, can_escalate, can_skip, .. } => {
+            let them = if steps.len() > 1 { "them" } else { "it" };
+            let again =
+                format!("`/task resume again` (or `gnoma task resume --again`) repeats {them}");
+            let stronger = can_escalate.then(|| STRONGER_MODEL.to_owned());
+            let skip = can_skip.then(|| format!("`skip` (`--skip`) leaves {them} out"));
+            Some([Some(again), stronger, skip].into_iter().flatten().collect::<Vec<_>>().join(", "))
+        }
         ResumeError::Unanswered { .. } => {
             Some("`/task resume again` (or `gnoma task resume --again`) asks it again".to_owned())
         }

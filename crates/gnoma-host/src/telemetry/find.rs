@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use gnoma_config::settings::Otel;
 use gnoma_core::protocol::Environment;
-use gnoma_otel::{ExportOptions, ExportSettings, Format};
+use gnoma_guard::firewall::Firewall;
+use gnoma_otel::{AttributeValue, ExportOptions, ExportSettings, Format};
 
 use super::process::Telemetry;
 use crate::{Notices, project_settings::RoutingSettings, shared::ProcessResources};
@@ -50,14 +51,14 @@ pub fn export_hosts(
 pub(crate) fn find_telemetry(
     otel: &Otel,
     environment: &Environment,
-    routing: &RoutingSettings,
+    (routing, firewall): (&RoutingSettings, &Firewall),
     shared: &ProcessResources,
     notices: &Notices,
 ) -> Option<Arc<Telemetry>> {
     if !otel.enabled || routing.privacy.incognito {
         return None;
     }
-    let options = match export_options(otel, environment) {
+    let mut options = match export_options(otel, environment) {
         Ok(options) => options?,
         Err(error) => {
             notices.warning(format_args!("no telemetry is sent: {error}"));
@@ -65,6 +66,11 @@ pub(crate) fn find_telemetry(
         }
     };
     options.warnings.iter().for_each(|text| notices.warning(text));
+    for (_, value) in &mut options.resource {
+        if let AttributeValue::Text(text) = value {
+            *text = firewall.redact_text(text).into_owned();
+        }
+    }
     let make = || {
         let http = shared.http(&routing.network);
         Telemetry::new(options.clone(), otel.content, shared.clock().clone(), http)

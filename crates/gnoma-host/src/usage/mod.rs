@@ -6,6 +6,7 @@
 //!
 //! Reading is in this file; grouping, dates and forecasts are pure, in the files beside it.
 
+mod checked_work;
 mod dimension;
 mod fold;
 mod forecast;
@@ -20,17 +21,21 @@ mod sums;
 mod tests;
 mod tools;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use gnoma_core::{
     ModelRef, Price,
     ledger::{Ledger as _, Limit, PoolDraw, Unit, Window},
-    store::StoreError,
+    store::{StoreError, StoreErrorKind},
 };
 use gnoma_router::pool::Pool;
-use gnoma_store::{DamagedCalls, UsageRead};
+use gnoma_store::{DamagedCalls, NameId, UsageRead};
 
 pub use self::{
+    checked_work::CheckedWork,
     dimension::{Dimension, DimensionError, Period},
     fold::{MAX_DEPTH, MAX_GROUPS},
     forecast::{CapForecast, forecast_cap},
@@ -88,6 +93,8 @@ pub struct UsageReport {
     pub exceeded_sums: u64,
     /// Recorded calls that are dated in the future. They are in a report of everything and in no other one.
     pub future_calls: u64,
+    /// The ledger was damaged, and money may have been spent that the report does not have.
+    pub lacks_money: bool,
 }
 
 /// Reads the usage of the project's profile, also in incognito. Writes nothing, unless the ledger is damaged, of an older
@@ -102,23 +109,19 @@ pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageR
         Some(arm) => Some((arm.clone(), price_of(project, arm)?)),
         None => None,
     };
-    let ledger = routing::ledger_to_report(project);
     let begin_ms = query.since.begin_ms(now_ms, &zone);
     let latest_ms = now_ms.saturating_add(CLOCK_SLACK_MS);
     let days = LocalDays::new(zone.clone());
-    let fold = UsageFold::new(query.by.clone(), begin_ms, latest_ms, days);
-    let from_ms = begin_ms.unwrap_or(i64::MIN);
-    let read = ledger.fold_calls(from_ms, fold, |fold, call| fold.add_call(&call)).await;
-    let UsageRead { state: mut fold, totals, arms, damaged } = read.map_err(to_host_error)?;
+    let fold = || UsageFold::new(query.by.clone(), begin_ms, latest_ms, days.clone());
+    let read = read_or_repair(project, query, begin_ms, fold).await.map_err(to_host_error)?;
+    let LedgerRead { ledger, calls, names, lacks_money } = read;
+    let UsageRead { state: mut fold, totals, arms, damaged } = calls;
     if fold.is_full {
         return Err(too_many_groups());
     }
     let prices: HashMap<_, _> = routing::known_prices(project, &totals).into_iter().collect();
     let exceeded_sums = fold.add_unrecorded(&totals, &arms, &prices);
     let future_calls = fold.future_calls;
-    let mut ids = name_ids(&query.by, fold.groups.keys());
-    ids.extend(fold.parts.work_ids());
-    let names = ledger.call_names(ids).await.map_err(to_host_error)?;
     let savings = Savings::new(&fold.parts, &names, &arms, &prices);
     let (total, rows) = build_tree(&query.by, fold.groups, &KeyNames { names, arms });
     let repriced = price.map(|(arm, price)| {
@@ -138,7 +141,47 @@ pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageR
         damaged,
         exceeded_sums,
         future_calls,
+        lacks_money,
     })
+}
+
+/// What a report needs of the ledger.
+struct LedgerRead {
+    ledger: LateLedger,
+    calls: UsageRead<UsageFold>,
+    names: BTreeMap<NameId, String>,
+    lacks_money: bool,
+}
+
+/// Reads the ledger. One that proves to be damaged is repaired when it is opened again, and read once more.
+async fn read_or_repair(
+    project: &Project,
+    query: &UsageQuery,
+    begin_ms: Option<i64>,
+    fold: impl Fn() -> UsageFold,
+) -> std::result::Result<LedgerRead, StoreError> {
+    match read_ledger(project, query, begin_ms, fold()).await {
+        Err(error) if error.kind == StoreErrorKind::Damaged => {
+            read_ledger(project, query, begin_ms, fold()).await
+        }
+        read => read,
+    }
+}
+
+async fn read_ledger(
+    project: &Project,
+    query: &UsageQuery,
+    begin_ms: Option<i64>,
+    fold: UsageFold,
+) -> std::result::Result<LedgerRead, StoreError> {
+    let ledger = routing::ledger_to_report(project);
+    let from_ms = begin_ms.unwrap_or(i64::MIN);
+    let calls = ledger.fold_calls(from_ms, fold, |fold, call| fold.add_call(&call)).await?;
+    let mut ids = name_ids(&query.by, calls.state.groups.keys());
+    ids.extend(calls.state.parts.work_ids());
+    let names = ledger.call_names(ids).await?;
+    let lacks_money = ledger.lacks_money().await?;
+    Ok(LedgerRead { ledger, calls, names, lacks_money })
 }
 
 /// The price of a model today.

@@ -11,6 +11,7 @@ use gnoma_core::{
 };
 
 use super::{
+    checked_work::{CheckedWork, CheckedWorkFold},
     period::UsageStart,
     questions::{AnsweredQuestions, RuleOffer, narrow_rule_finder},
 };
@@ -69,6 +70,8 @@ pub struct ToolUsage {
     pub tools: Vec<ToolUse>,
     /// Rules that would answer questions that the person approved each time; none of them is added.
     pub offers: Vec<RuleOffer>,
+    /// How the work of models was checked, by model.
+    pub work: BTreeMap<String, CheckedWork>,
 }
 
 /// Reads how tools were used in the project's saved sessions. If the rules about permissions cannot be used, a notice
@@ -94,6 +97,7 @@ pub async fn read_tool_usage(project: &Project, since: UsageStart) -> Result<Too
                 page.entries.iter().for_each(|entry| fold.add(entry));
             }
             fold.open.clear();
+            fold.work.end_session();
             sessions.extend(past.store.children(id).await?);
         }
     }
@@ -106,7 +110,7 @@ pub async fn read_tool_usage(project: &Project, since: UsageStart) -> Result<Too
             Vec::new()
         }
     };
-    Ok(ToolUsage { tools, offers })
+    Ok(ToolUsage { tools, offers, work: fold.work.models })
 }
 
 /// A call without a result so far.
@@ -126,6 +130,7 @@ struct ToolFold {
     /// Open questions of running calls, such as whether to keep what a trial changed, with their call and time.
     questions: HashMap<CallId, (CallId, i64)>,
     answered: AnsweredQuestions,
+    work: CheckedWorkFold,
     seen: HashSet<EntryId>,
 }
 
@@ -134,6 +139,7 @@ impl ToolFold {
         if *at_ms < self.begin_ms || !self.seen.insert(*id) {
             return;
         }
+        self.work.add(record);
         match record {
             Record::Message(message) => {
                 message.tool_results().for_each(|result| self.end(result, *at_ms));

@@ -337,7 +337,7 @@ async fn the_mode_that_a_person_chose_stays_when_the_model_is_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_title_is_shown_once_it_is_stored() {
+async fn a_title_is_shown_to_all_as_it_is_saved_and_once_it_is() {
     let (world, _) = World::of(vec![Answer::text("one")]);
     let (host, mut window, session) = attached(&world).await;
     window.ask(Some(&session), say("first words")).await.unwrap();
@@ -346,11 +346,20 @@ async fn a_title_is_shown_once_it_is_stored() {
     let rename = |title: &str| Request::Rename { title: title.to_owned() };
     window.ask(Some(&session), rename("refused")).await.unwrap_err();
     assert_eq!(title(&host), "first words");
-    let renames = window.send(Some(&session), rename("mine"));
+    let mut watcher = Window::new(&host, "watcher");
+    watcher.ask(None, Request::Watch).await.unwrap();
+    watcher.settle(LONG).await;
+    let told = watcher.process.len();
+    let renames = window.send(Some(&session), rename("mi\u{202e}ne"));
     tokio::time::sleep(Duration::from_millis(10)).await;
     assert_eq!(title(&host), "first words", "it is not stored yet");
     window.until(|own| own.replies.iter().any(|(id, _)| *id == renames)).await;
     assert_eq!(title(&host), "mine");
+    watcher.settle(LONG).await;
+    assert!(
+        matches!(&watcher.process[told..], [ProcessEvent::Changed { .. }]),
+        "others hear of it"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -195,6 +195,7 @@ impl World {
             thinking: None,
             keeping: PersistenceOptions::default(),
             scope: parts.scope,
+            step: None,
             above: parts.above,
             gauge: Arc::default(),
             spawner: Some(parts.spawner),
@@ -329,6 +330,7 @@ impl Services for TestServices {
                 if title == "refused" {
                     return Err(RequestError::new(RequestErrorKind::Failed, "no room"));
                 }
+                return Ok(Reply::Text(title.replace('\u{202e}', "")));
             }
             Ok(Reply::Text("done".to_owned()))
         })

@@ -309,8 +309,8 @@ fn merge_entry(
         max_output: read_token_limit(entry.max_output)?.or(base.and_then(|base| base.max_output)),
         price,
         capabilities,
-        released: read_date(entry.released)?.or(base.and_then(|base| base.released)),
-        deprecated: read_date(entry.deprecated)?.or(base.and_then(|base| base.deprecated)),
+        released: read_day_number(entry.released)?.or(base.and_then(|base| base.released)),
+        deprecated: read_day_number(entry.deprecated)?.or(base.and_then(|base| base.deprecated)),
         open_weights: entry.open_weights.or(base.and_then(|base| base.open_weights)),
         alias_of: None,
         provider: entry.provider,
@@ -347,7 +347,7 @@ fn read_token_limit(count: Option<Spanned<u64>>) -> Result<Option<u64>, OverlayF
     }
 }
 
-fn read_date(day: Option<Spanned<Datetime>>) -> Result<Option<i32>, OverlayFault> {
+fn read_day_number(day: Option<Spanned<Datetime>>) -> Result<Option<i32>, OverlayFault> {
     let Some(day) = day else { return Ok(None) };
     let date = day.get_ref().date.and_then(|date| {
         day::from_parts(i32::from(date.year), i32::from(date.month), i32::from(date.day))

@@ -99,6 +99,7 @@ pub(super) fn of_redirect(profile: &Profile, location: &str) -> Option<String> {
         None if origin_of(location) == origin_of(url) => {
             format!("{check}{}", profile.describe_usual_address())
         }
+        None if profile.has_vendor_address() => check,
         None => {
             format!("{check} Your network may want you to log in: open a web page in a browser.")
         }
@@ -153,11 +154,11 @@ pub(super) fn of_status(profile: &Profile, status: u16) -> Option<String> {
         407 => "A proxy wants a name and a password: write them into the proxy variable, as in \
                 HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT."
             .to_owned(),
-        409 | 425 => {
-            format!(
-                "`{name}` is busy with an earlier request. Retry in a moment; if it stays so, end the other session."
-            )
-        }
+        409 => format!(
+            "`{name}` is busy with an earlier request. Retry in a moment; if that does not help, end other sessions \
+             that use it."
+        ),
+        425 => format!("`{name}` was not ready to answer this request yet. Retry in a moment."),
         426 if url.starts_with("http://") && !profile.has_vendor_address() => {
             format!(
                 "The server wants an encrypted connection: write https:// instead of http:// in {} (now {url}).",
@@ -169,12 +170,17 @@ pub(super) fn of_status(profile: &Profile, status: u16) -> Option<String> {
         431 if is_long_key => {
             format!("The key in {} is very long: is it a whole file?", profile.key_place())
         }
-        431 => format!("A proxy before {url} may add headers. {check}"),
+        431 => format!(
+            "The headers of the request are too long for the server; a proxy before {url} may add headers. {check}"
+        ),
         451 => format!(
             "`{name}` refuses for legal reasons, often because of the country you connect from. Use another \
              provider with --provider."
         ),
-        501 | 505 => format!("The server at {url} does not support this request. {check}"),
+        501 | 505 | 506 | 510 => {
+            format!("The server at {url} does not support this request. {check}")
+        }
+        508 => format!("A proxy before {url} sends requests in a circle. {check}"),
         511 => "Your network wants you to log in first: open a web page in a browser.".to_owned(),
         _ => return None,
     })

@@ -134,8 +134,8 @@ pub(super) fn classify_failure(status: Option<u16>, facts: &ErrorFacts) -> Error
         }
         Some(500..) if says(HOPELESS_WORDS) => ErrorKind::BadRequest,
         Some(500) if !says(BUSY_WORDS) => ErrorKind::ServerError,
-        // Not implemented, no such version, a network that wants a login, and no status of HTTP.
-        Some(501 | 505 | 511 | 600..) => ErrorKind::BadRequest,
+        // What is not implemented, a proxy that asks itself, a network that wants a login, and no status of HTTP.
+        Some(501 | 505 | 506 | 508 | 510 | 511 | 600..) => ErrorKind::BadRequest,
         Some(500..) => ErrorKind::Overloaded,
         _ if is_quota(facts) => ErrorKind::Quota,
         Some(403) if says(BAD_KEY_WORDS) => ErrorKind::Auth,

@@ -5,16 +5,26 @@ const MAX_QUOTE_CHARS: usize = 300;
 /// Most of a page's title that is shown, in characters.
 const MAX_TITLE_CHARS: usize = 80;
 
-/// `text` without blanks around it and cut; an HTML page is only named.
+/// `text` without blanks around it and cut; an HTML page is only named, and of an error in XML only its message is
+/// quoted.
 pub(crate) fn quote_text(text: &str) -> String {
     let text = text.trim();
     if is_page(text) {
         return format!("the server answered with {}", describe_page(text));
     }
+    let text = xml_message(text).unwrap_or(text);
     match text.char_indices().nth(MAX_QUOTE_CHARS) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text.to_owned(),
     }
+}
+
+/// Returns the message of an error in XML, as services for storage answer: `<Error><Message>…</Message></Error>`.
+fn xml_message(text: &str) -> Option<&str> {
+    const TAG: &str = "<message>";
+    let start = find_tag(text, TAG).filter(|_| text.starts_with("<?xml"))?;
+    let message = text.get(start + TAG.len()..)?.split('<').next()?.trim();
+    (!message.is_empty()).then_some(message)
 }
 
 /// Reports whether a text begins as an HTML page does. Some services answer in XML that says something, which does
@@ -60,5 +70,7 @@ mod tests {
         assert!(of(&format!("<title>{}", "x".repeat(9_000))).len() < 200);
         let xml = "<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>";
         assert_eq!(quote_text(xml), xml);
+        let xml = "<?xml version='1.0'?><Error><Code>X</Code><Message> Denied by policy 7 </Message></Error>";
+        assert_eq!(quote_text(xml), "Denied by policy 7");
     }
 }

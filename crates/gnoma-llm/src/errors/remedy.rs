@@ -1,7 +1,7 @@
 //! What a person can do about a failure: one sentence for each [`Remedy`] of the kinds' table, with the
 //! setting or variable that the key and the address came from.
 
-use gnoma_core::{ErrorKind, error_policy::Remedy};
+use gnoma_core::{ErrorKind, error::is_fault_behind_proxy, error_policy::Remedy};
 use gnoma_net::{CertificateFault, NetErrorKind};
 
 use super::keys;
@@ -11,8 +11,6 @@ use crate::{Profile, Protocol, host::host_of};
 pub(super) const LISTS_MODELS: &str = "`gnoma models` lists the models";
 /// The beginning of the hint for a 404 of an address that a person has set.
 pub(super) const MODEL_OR_ADDRESS: &str = "Either the model or the address is wrong.";
-/// Statuses by which a proxy says that the server behind it gave no usable answer.
-const BEHIND_PROXY: [u16; 2] = [502, 520];
 
 /// Returns the remedy for a failure of `kind`, told with `status` where there was one.
 pub(super) fn of_kind(profile: &Profile, kind: ErrorKind, status: Option<u16>) -> Option<String> {
@@ -40,8 +38,8 @@ pub(super) fn of_kind(profile: &Profile, kind: ErrorKind, status: Option<u16>) -
             "The problem is on the side of `{name}`. Retry later, or use another provider with --provider."
         ),
         Remedy::Request => format!(
-            "`{name}` does not accept this request, and will not the next time. Use another model with --model, \
-             or start a new session if something in this one is the reason."
+            "`{name}` refuses this request, and would refuse it again. Use another model with --model, or start a new \
+             session if something in this one is the reason."
         ),
         Remedy::Patience if status.is_some() => {
             format!("`{name}` took too long. Retry later, or use another model with --model.")
@@ -81,7 +79,9 @@ pub(super) fn retry_in(time: &str) -> String {
 fn of_missing_model(profile: &Profile, status: Option<u16>) -> String {
     let (name, url) = (&profile.name, &profile.base_url);
     let Some(place) = &profile.address_source else {
-        return format!("{LISTS_MODELS} of `{name}`. The address is {url}.");
+        return format!(
+            "{LISTS_MODELS} of `{name}`: choose one with --model. The address is {url}."
+        );
     };
     // The commonest way to set up a gateway; most of them speak Chat Completions only.
     let protocol = match profile.protocol {
@@ -97,7 +97,9 @@ fn of_missing_model(profile: &Profile, status: Option<u16>) -> String {
              {place}.{protocol}"
         );
     }
-    format!("{LISTS_MODELS} of `{name}`. The address is {url}, from {place}.{protocol}")
+    format!(
+        "{LISTS_MODELS} of `{name}`: choose one with --model. The address is {url}, from {place}.{protocol}"
+    )
 }
 
 /// Returns the remedy where people run the server themselves, if it is another than at a vendor.
@@ -141,7 +143,7 @@ fn of_own_server(profile: &Profile, remedy: Remedy, status: Option<u16>) -> Opti
 fn of_waiting(server: &str, remedy: Remedy, status: Option<u16>) -> Option<String> {
     Some(match (remedy, status) {
         (Remedy::Wait, Some(429)) | (Remedy::Patience, None) => return None,
-        (Remedy::Wait, Some(behind)) if BEHIND_PROXY.contains(&behind) => format!(
+        (Remedy::Wait, Some(behind)) if is_fault_behind_proxy(behind) => format!(
             "A proxy answers in place of {server}. Check that the server runs; it may still be starting. Retry later, or \
              use another provider with --provider."
         ),
@@ -178,10 +180,10 @@ fn missing_key(profile: &Profile) -> String {
 pub(super) fn wrong_address(profile: &Profile) -> String {
     let asked = profile.url_for(profile.request_path());
     if profile.has_vendor_address() {
-        let name = &profile.name;
+        let (name, url) = (&profile.name, &profile.base_url);
         return format!(
-            "gnoma asked {asked}, its own address for `{name}`: a proxy or a login page between you and it may have \
-             answered."
+            "gnoma asked {asked}, an address that it knows for `{name}`: a proxy or a login page in between may have \
+             answered. Open {url} in a browser to see."
         );
     }
     let (name, place) = (&profile.name, profile.address_place());
@@ -196,16 +198,17 @@ pub(super) fn of_certificate(profile: &Profile, fault: Option<CertificateFault>)
     let (url, place) = (&profile.base_url, profile.address_place());
     match fault {
         Some(CertificateFault::Host) => format!(
-            "Write a host that the certificate names into {place}, now {url}, or make a certificate with this host as \
-             subjectAltName. Otherwise do not send a key: somebody may be intercepting the connection."
+            "If the server is your own, make a certificate with this host as subjectAltName, or write a host that the \
+             certificate names into {place}, now {url}. Otherwise do not send a key: somebody may be intercepting the \
+             connection."
         ),
         Some(CertificateFault::Dates) => format!(
             "Check this machine's clock. If it is right, the server at {url} needs a new certificate."
         ),
         Some(CertificateFault::SelfSigned) => format!(
-            "If the server at {url} is your own, set `network.ca_file` (or SSL_CERT_FILE) to a PEM file with that same \
-             certificate. Otherwise check the address in {place}, and do not send a key: somebody may be intercepting \
-             the connection."
+            "If the server at {url} is your own, trust it with `gnoma config set network.ca_file FILE` (or \
+             SSL_CERT_FILE), where FILE has that same certificate in PEM. Otherwise check the address in {place}, and \
+             do not send a key: somebody may be intercepting the connection."
         ),
         Some(CertificateFault::Issuer) | None => of_connection(profile, NetErrorKind::Certificate),
     }
@@ -266,8 +269,13 @@ pub(super) fn of_connection(profile: &Profile, kind: NetErrorKind) -> String {
         ),
         NetErrorKind::Certificate => format!(
             "Check the address in {place}, now {url}, and this machine's clock. If your company's proxy or a server of \
-             your own signed the certificate, set `network.ca_file` (or SSL_CERT_FILE) to the PEM file with its \
-             certificate authority. Otherwise do not send a key: somebody may be intercepting the connection."
+             your own signed the certificate, trust its authority with `gnoma config set network.ca_file FILE` (or \
+             SSL_CERT_FILE), where FILE has the authority's certificate in PEM. Otherwise do not send a key: somebody \
+             may be intercepting the connection."
+        ),
+        NetErrorKind::ClientCertificate => format!(
+            "Run a proxy that sends the certificate (nginx: `proxy_ssl_certificate`), and write the proxy's address \
+             into {place}, now {url}."
         ),
         NetErrorKind::Authorities => {
             "Set `network.ca_file` (or SSL_CERT_FILE) to a PEM file with certificates, or unset it.".to_owned()

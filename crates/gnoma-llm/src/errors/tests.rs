@@ -564,6 +564,8 @@ fn a_status_that_no_retry_helps_is_not_called_overloaded() {
         (451, "another provider"),
         (501, "provider.endpoints.p"),
         (505, "provider.endpoints.p"),
+        (508, "in a circle"),
+        (510, "provider.endpoints.p"),
         (511, "log in"),
         (999, "provider.endpoints.p"),
     ] {

@@ -70,7 +70,7 @@ async fn an_answer_without_its_end_is_no_answer() {
             &Expected {
                 kind: ErrorKind::Network,
                 says: "the connection ended before the answer was complete",
-                hint: "",
+                hint: "check the network and the server at",
             },
         );
         assert_eq!(outcome.text, "first ", "{}", endpoint.label);
@@ -267,6 +267,26 @@ async fn a_server_without_tls_is_told_from_one_that_is_not_there() {
     let expected =
         Expected { kind: ErrorKind::WrongServer, says: "does not speak TLS", hint: "Use http://" };
     outcome.expect(endpoint, &expected);
+}
+
+#[tokio::test]
+async fn server_that_wants_a_client_certificate_is_asked_once_and_called_so() {
+    let endpoint = &PROTOCOLS[0];
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", server.local_addr().unwrap());
+    let strict = std::thread::spawn(move || {
+        let mut client = server.accept().unwrap().0;
+        let mut head = [0; 5];
+        std::io::Read::read_exact(&mut client, &mut head).unwrap();
+        let mut hello = vec![0; usize::from(u16::from_be_bytes([head[3], head[4]]))];
+        std::io::Read::read_exact(&mut client, &mut hello).unwrap();
+        // The fatal alert `certificate_required`.
+        std::io::Write::write_all(&mut client, b"\x15\x03\x03\x00\x02\x02\x74").unwrap();
+    });
+    let outcome = asked(endpoint, endpoint.profile(&url)).await;
+    strict.join().unwrap();
+    let (kind, says) = (ErrorKind::Certificate, "wants a client certificate, which gnoma cannot");
+    outcome.expect(endpoint, &Expected { kind, says, hint: "proxy_ssl_certificate" });
 }
 
 /// An alert of TLS is what a server behind TLS says to a request without.

@@ -264,8 +264,8 @@ fn a_choice_is_explained() {
     let router = router(vec![arm("strong", 0.85, 1.0), arm("cheap", 0.7, 0.05)]);
     let mut offers = [offer("strong"), offer("cheap"), offer("resting")];
     offers[2].barred = Some("rests after an error".into());
-    let lines = router.choose(&task(10), &offers, 7).explain(&offers, 7);
-    assert_eq!(lines[0], "run maker/cheap (seed 7)");
+    let lines = router.choose(&task(10), &offers, 7).explain(&offers);
+    assert_eq!(lines[0], "run maker/cheap");
     assert!(
         lines[1].starts_with("maker/cheap: right 7") && lines[1].contains("worth $7"),
         "{lines:?}"
@@ -299,7 +299,7 @@ fn an_arm_whose_dollars_count_less_is_taken_sooner_and_costs_the_same() {
     situation.verified = false;
     let choice = router.choose(&situation, &offers, 7);
     assert_eq!(choice.decision, Decision::Run(vec![id("good")]));
-    let lines = choice.explain(&offers, 7).join("\n");
+    let lines = choice.explain(&offers).join("\n");
     assert!(lines.contains("$2.000 (each dollar counts 0.10, by `cost_weight`)"), "{lines}");
     let unpriced = lines.lines().find(|line| line.starts_with("maker/fair")).unwrap();
     assert!(unpriced.contains("%, price unknown, "), "no dollars are made up: {unpriced}");

@@ -1,4 +1,5 @@
-//! The files of a small file system in user space: each looks like a real one and cannot be opened.
+//! The files of a small file system in user space: each looks like a real one and cannot be opened. Folders above the
+//! workspace are in it as well: what lies in them is found by its name, and they cannot be listed.
 //!
 //! Answers the requests that the kernel writes to `/dev/fuse` (include/uapi/linux/fuse.h, version 7.31), as far as
 //! such files need it. What a hostile command can cause is one request at a time, in a buffer of fixed size; whatever
@@ -6,12 +7,21 @@
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
     fs,
-    os::{fd::OwnedFd, unix::fs::MetadataExt},
-    path::PathBuf,
+    os::{
+        fd::OwnedFd,
+        unix::{
+            ffi::{OsStrExt, OsStringExt},
+            fs::MetadataExt,
+        },
+    },
+    path::{Path, PathBuf},
 };
 
 use rustix::io::{Errno, read, write};
+
+use super::paths::OutsideNames;
 
 /// The version of the protocol that is spoken.
 const MAJOR: u32 = 7;
@@ -24,8 +34,11 @@ const HEADER_BYTES: usize = 40;
 const ROOT: u64 = 1;
 /// The number of the first file.
 const FIRST_FILE: u64 = 2;
-/// Seconds for which the kernel may remember what a file looks like.
+/// Seconds for which the kernel may remember what a file looks like, or that there is none.
 const REMEMBERED_SECONDS: u64 = 1;
+/// Seconds for which the kernel may remember a name on which something is mounted. If it had to ask again while the
+/// name is gone outside, it would take the mount away.
+const MOUNTED_SECONDS: u64 = 365 * 86_400;
 /// The bits of an access check that ask for more than existence.
 const ANY_ACCESS: u32 = 0o7;
 
@@ -35,6 +48,7 @@ mod opcode {
     pub(super) const FORGET: u32 = 2;
     pub(super) const GETATTR: u32 = 3;
     pub(super) const SETATTR: u32 = 4;
+    pub(super) const READLINK: u32 = 5;
     pub(super) const OPEN: u32 = 14;
     pub(super) const INIT: u32 = 26;
     pub(super) const OPENDIR: u32 = 27;
@@ -48,6 +62,8 @@ mod opcode {
 pub(super) struct SealedFiles<'a> {
     /// Each with the number under which it is reported.
     pub(super) files: &'a [(u16, PathBuf)],
+    /// Names that are served behind the files, in this order: those that cannot be opened, folders, passages.
+    pub(super) outside: &'a OutsideNames,
     /// The descriptor to which the number of a file is written, once, when a program tries to open it.
     pub(super) teller: Option<&'a OwnedFd>,
 }
@@ -114,6 +130,8 @@ impl SealedFiles<'_> {
                 FuseReply::Nothing
             }
             opcode::LOOKUP if request.node == ROOT => self.look_up(request.arguments),
+            opcode::LOOKUP if self.find_folder(request.node).is_some() => self.look_up_in(request),
+            opcode::READLINK => self.read_link(request.node),
             opcode::GETATTR => match self.node_attributes(request.node) {
                 Some(attributes) => {
                     let mut reply = REMEMBERED_SECONDS.to_ne_bytes().to_vec();
@@ -123,7 +141,10 @@ impl SealedFiles<'_> {
                 }
                 None => FuseReply::Refused(Errno::NOENT),
             },
-            opcode::ACCESS if u32_at(request.arguments, 0).unwrap_or(0) & ANY_ACCESS == 0 => {
+            opcode::ACCESS
+                if u32_at(request.arguments, 0).unwrap_or(0) & ANY_ACCESS == 0
+                    || self.find_folder(request.node).is_some() =>
+            {
                 FuseReply::Data(Vec::new())
             }
             opcode::OPEN | opcode::OPENDIR | opcode::SETATTR | opcode::ACCESS | opcode::LOOKUP => {
@@ -140,12 +161,34 @@ impl SealedFiles<'_> {
         let node = place.map(|place| place.saturating_add(FIRST_FILE));
         let found = node.and_then(|node| Some((node, self.node_attributes(node)?)));
         let Some((node, attributes)) = found else { return FuseReply::Refused(Errno::NOENT) };
-        let mut reply = Vec::new();
-        for number in [node, 0, REMEMBERED_SECONDS, REMEMBERED_SECONDS, 0] {
-            reply.extend(number.to_ne_bytes());
+        entry_reply(node, REMEMBERED_SECONDS, &attributes)
+    }
+
+    /// Finds a name in a folder that is served.
+    fn look_up_in(&self, request: &FuseRequest<'_>) -> FuseReply {
+        let name = request.arguments.split(|byte| *byte == 0).next().unwrap_or_default();
+        let folder = self.find_folder(request.node);
+        let path = folder.map(|folder| folder.join(OsStr::from_bytes(name)));
+        let place = self.entries().position(|(_, served)| path.as_deref() == Some(served));
+        let node = place.and_then(|place| u64::try_from(place).ok()).map(|it| it + FIRST_FILE);
+        match node.and_then(|node| Some((node, self.node_attributes(node)?))) {
+            Some((node, attributes)) => {
+                let is_closed = self.is_closed(node);
+                let seconds = if is_closed { REMEMBERED_SECONDS } else { MOUNTED_SECONDS };
+                entry_reply(node, seconds, &attributes)
+            }
+            // The node without a number: the kernel remembers that nothing is there.
+            None => entry_reply(0, REMEMBERED_SECONDS, &encode_attributes([0; 6], [0; 7])),
         }
-        reply.extend(attributes);
-        FuseReply::Data(reply)
+    }
+
+    /// Returns where a link among the passages leads.
+    fn read_link(&self, node: u64) -> FuseReply {
+        let passage = self.find_entry(node).filter(|(number, _)| number.is_none());
+        match passage.and_then(|(_, path)| fs::read_link(path).ok()) {
+            Some(target) => FuseReply::Data(target.into_os_string().into_vec()),
+            None => FuseReply::Refused(Errno::INVAL),
+        }
     }
 
     /// Returns the attributes of a node: those of the file that it stands for, as it is now.
@@ -153,7 +196,7 @@ impl SealedFiles<'_> {
         if node == ROOT {
             return Some(encode_attributes([ROOT, 0, 0, 0, 0, 0], [0, 0, 0, 0o040_555, 2, 0, 0]));
         }
-        let facts = fs::symlink_metadata(&self.find_file(node)?.1).ok()?;
+        let facts = fs::symlink_metadata(self.find_entry(node)?.1).ok()?;
         let seconds = |time: i64| time.cast_unsigned();
         let part = |time: i64| u32::try_from(time).unwrap_or(0);
         let wide = [
@@ -176,19 +219,49 @@ impl SealedFiles<'_> {
         Some(encode_attributes(wide, narrow))
     }
 
-    fn find_file(&self, node: u64) -> Option<&(u16, PathBuf)> {
-        let place = node.checked_sub(FIRST_FILE)?;
-        self.files.get(usize::try_from(place).ok()?)
+    /// All that is served, in the order of its nodes, each with the number under which it is reported.
+    fn entries(&self) -> impl Iterator<Item = (Option<u16>, &Path)> {
+        let OutsideNames { closed, folders, passages } = self.outside;
+        let numbered = self.files.iter().chain(closed).chain(folders);
+        let numbered = numbered.map(|(number, path)| (Some(*number), path.as_path()));
+        numbered.chain(passages.iter().map(|path| (None, path.as_path())))
+    }
+
+    fn find_entry(&self, node: u64) -> Option<(Option<u16>, &Path)> {
+        self.entries().nth(usize::try_from(node.checked_sub(FIRST_FILE)?).ok()?)
+    }
+
+    /// Returns the folder whose names are found, if the node is one.
+    fn find_folder(&self, node: u64) -> Option<&Path> {
+        let place = usize::try_from(node.checked_sub(FIRST_FILE)?).ok()?;
+        let place = place.checked_sub(self.files.len() + self.outside.closed.len())?;
+        self.outside.folders.get(place).map(|(_, path)| path.as_path())
+    }
+
+    /// True if nothing is mounted on a node that is served.
+    fn is_closed(&self, node: u64) -> bool {
+        let place = node.checked_sub(FIRST_FILE).and_then(|place| usize::try_from(place).ok());
+        place.is_some_and(|place| place < self.files.len() + self.outside.closed.len())
     }
 
     fn report_attempt(&self, node: u64, reported: &mut BTreeSet<u16>) {
-        let Some((number, _)) = self.find_file(node) else { return };
-        if reported.insert(*number)
+        let Some((Some(number), _)) = self.find_entry(node) else { return };
+        if reported.insert(number)
             && let Some(teller) = self.teller
         {
             write(teller, &number.to_ne_bytes()).ok();
         }
     }
+}
+
+/// The answer to a request for a name: its node, and how long the kernel may remember it.
+fn entry_reply(node: u64, seconds: u64, attributes: &[u8]) -> FuseReply {
+    let mut reply = Vec::new();
+    for number in [node, 0, seconds, REMEMBERED_SECONDS, 0] {
+        reply.extend(number.to_ne_bytes());
+    }
+    reply.extend(attributes);
+    FuseReply::Data(reply)
 }
 
 /// The answer to the first request: the version, and no feature.
@@ -237,7 +310,8 @@ mod tests {
         let path = folder.path().join("key");
         fs::write(&path, "12345").unwrap();
         let files = [(7, path)];
-        let sealed = SealedFiles { files: &files, teller: None };
+        let outside = OutsideNames::default();
+        let sealed = SealedFiles { files: &files, outside: &outside, teller: None };
         let mut reported = BTreeSet::new();
         let mut ask = |opcode, node, arguments: &[u8]| {
             let bytes = request(opcode, node, arguments);
@@ -254,11 +328,49 @@ mod tests {
         assert_eq!(reported.into_iter().collect::<Vec<_>>(), [7]);
     }
 
+    #[test]
+    fn folder_above_the_workspace_is_not_listed_and_its_names_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["other", "work", "hidden"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("work", at("link")).unwrap();
+        let outside = OutsideNames {
+            closed: vec![(0, at("other"))],
+            folders: vec![(1, folder.path().to_owned())],
+            passages: vec![at("work"), at("link")],
+        };
+        let sealed = SealedFiles { files: &[], outside: &outside, teller: None };
+        let mut reported = BTreeSet::new();
+        let mut ask = |opcode, node, arguments: &[u8]| {
+            let bytes = request(opcode, node, arguments);
+            sealed.answer_request(&FuseRequest::parse(&bytes).unwrap(), &mut reported)
+        };
+        let above = FIRST_FILE + 1;
+        let mut find = |name: &[u8]| match ask(opcode::LOOKUP, above, name) {
+            FuseReply::Data(found) => (u64_at(&found, 0), u64_at(&found, 16)),
+            FuseReply::Refused(_) | FuseReply::Nothing => panic!("{name:?} was refused"),
+        };
+        let closed = (Some(FIRST_FILE), Some(REMEMBERED_SECONDS));
+        assert_eq!(find(b"other\0"), closed);
+        assert_eq!(find(b"work\0"), (Some(above + 1), Some(MOUNTED_SECONDS)));
+        assert_eq!(find(b"hidden\0"), (Some(0), Some(REMEMBERED_SECONDS)));
+        assert_eq!(find(b"..\0"), (Some(0), Some(REMEMBERED_SECONDS)));
+        let FuseReply::Data(target) = ask(opcode::READLINK, above + 2, &[]) else { panic!() };
+        assert_eq!(target, b"work");
+        assert!(matches!(ask(opcode::READLINK, FIRST_FILE, &[]), FuseReply::Refused(_)));
+        assert!(matches!(ask(opcode::ACCESS, above, &[1, 0, 0, 0]), FuseReply::Data(_)));
+        assert!(matches!(ask(opcode::OPENDIR, above, &[0; 8]), FuseReply::Refused(Errno::ACCESS)));
+        assert_eq!(reported.into_iter().collect::<Vec<_>>(), [1]);
+    }
+
     proptest! {
         #[test]
         fn any_request_is_answered(opcode in 0..60_u32, node: u64, arguments in vec(any::<u8>(), 0..64)) {
             let bytes = request(opcode, node, &arguments);
-            let sealed = SealedFiles { files: &[], teller: None };
+            let outside = OutsideNames { folders: vec![(0, "/".into())], ..OutsideNames::default() };
+            let sealed = SealedFiles { files: &[], outside: &outside, teller: None };
             sealed.answer_request(&FuseRequest::parse(&bytes).unwrap(), &mut BTreeSet::new());
             prop_assert!(FuseRequest::parse(&bytes[..HEADER_BYTES - 1]).is_none());
         }

@@ -17,7 +17,7 @@ use landlock::{
 };
 use rustix::fs::OFlags;
 
-use super::{fault::Fault, mounts::HARMLESS_DEVICES, real::open_real};
+use super::{fault::Fault, mounts::HARMLESS_DEVICES, paths::OutsideNames, real::open_real};
 use crate::policy::Overlay;
 
 /// The folders that a command's own root holds in addition to the shown paths.
@@ -42,7 +42,7 @@ pub(super) struct Grants<'a> {
     /// Left out like what is hidden.
     pub(super) sealed: Vec<&'a Path>,
     /// Names outside of what is shown: whoever serves them decides what can be opened, and is told of it.
-    pub(super) outside_names: Vec<&'a Path>,
+    pub(super) outside: &'a OutsideNames,
     /// The machine's own `/proc` and the names in its `/dev` can be read.
     pub(super) shows_machine: bool,
     pub(super) devices: &'a [PathBuf],
@@ -130,8 +130,8 @@ fn read_rules(grants: &Grants<'_>) -> GrantedPaths {
     let (mut rules, mut own) = (Vec::new(), &[][..]);
     if grants.own_devices {
         // The root is the command's own: names of folders on the way to what is shown.
-        rules.extend(rules_for_names(shown, &grants.outside_names));
-        rules.extend(grants.outside_names.iter().map(|path| (path.to_path_buf(), read)));
+        rules.extend(rules_for_names(shown, grants.outside));
+        rules.extend(grants.outside.closed.iter().map(|(_, path)| (path.clone(), read)));
         own = &OWN[..];
     }
     if grants.shows_machine {
@@ -145,16 +145,19 @@ fn read_rules(grants: &Grants<'_>) -> GrantedPaths {
 }
 
 /// Rules for lists of the folders on the way to what is shown. Of a folder with names outside of that there is none:
-/// with these names a list tells too much, without them it is wrong.
-fn rules_for_names(shown: &[PathBuf], outside_names: &[&Path]) -> GrantedPaths {
+/// with these names a list tells too much, without them it is wrong. Whoever serves such a folder refuses and reports
+/// the list, so the rules leave it to that.
+fn rules_for_names(shown: &[PathBuf], outside: &OutsideNames) -> GrantedPaths {
     let list: BitFlags<AccessFs> = AccessFs::ReadDir.into();
-    if outside_names.is_empty() {
+    if outside.is_empty() {
         return vec![("/".into(), list)];
     }
-    let with_names = on_the_way(outside_names.iter().copied());
+    let unserved = outside.closed.iter().map(|(_, path)| path.as_path());
+    let with_names = on_the_way(unserved.filter(|path| !outside.is_in_folder(path)));
     let folders = on_the_way(shown.iter().map(PathBuf::as_path)).into_iter();
     let folders = folders.chain(ALWAYS_THERE.map(Path::new)).filter(|it| !with_names.contains(it));
-    folders.map(|folder| (folder.to_path_buf(), list)).collect()
+    let served = outside.folders.iter().map(|(_, path)| path.as_path());
+    folders.chain(served).map(|folder| (folder.to_path_buf(), list)).collect()
 }
 
 /// Everything below `root` but what is left out.

@@ -42,7 +42,7 @@ use super::{
     memory,
     mounts::{self, Copies, MountView, RUN, SealMounts},
     overlay, own_root,
-    paths::Paths,
+    paths::{OutsideNames, Paths},
     protect::Protection,
     raw_syscalls::{self, ForkResult, next_signal},
     real::RealPaths,
@@ -52,7 +52,7 @@ use super::{
 };
 use crate::{
     environment,
-    exit::{LEFT_RUNNING_MESSAGE, NOT_BUILT, UNREACHED_MESSAGE, tried_message},
+    exit::{NOT_BUILT, tried_message},
     plan::LaunchPlan,
     policy::Policy,
 };
@@ -126,7 +126,7 @@ impl Launch {
         let seal_kind = SealKind::for_policy(&plan.policy);
         let mut paths = Paths::for_policy(&plan.policy, real)?;
         if seal_kind == SealKind::Masked {
-            paths.outside_names.clear();
+            paths.outside = OutsideNames::default();
         }
         Ok(Self {
             paths,
@@ -190,7 +190,7 @@ impl Launch {
             overlays_come_later,
             hidden: self.paths_to_mask(),
             sealed: self.sealed_by_mounts(),
-            outside_names: &self.paths.outside_names,
+            outside: &self.paths.outside,
             absent: &self.paths.absent,
             devices: &self.paths.devices,
             sockets,
@@ -236,13 +236,13 @@ impl Launch {
 
     /// Starts the process that serves sealed files, where there are any.
     pub(super) fn serve_seals(&self, teller: &OwnedFd) -> Result<Option<SealServer>, Fault> {
-        let files = [&*self.paths.sealed, &*self.paths.outside_names].concat();
-        if self.seal_kind == SealKind::Masked || files.is_empty() {
+        let Paths { sealed, outside, .. } = &self.paths;
+        if self.seal_kind == SealKind::Masked || (sealed.is_empty() && outside.is_empty()) {
             return Ok(None);
         }
-        let server = SealServer::start(&files, Some(teller));
+        let server = SealServer::start(sealed, outside, teller);
         // Without the names outside a command merely does not find them.
-        if self.paths.sealed.is_empty() { Ok(server.ok()) } else { server.map(Some) }
+        if sealed.is_empty() { Ok(server.ok()) } else { server.map(Some) }
     }
 
     /// Enters the session's namespaces; the next process is the first of one of its own. Mounts are
@@ -305,7 +305,7 @@ impl Launch {
                 self.build_mounts(&view, seals.as_ref().map(|seals| &seals.mount))?;
                 helpers.extend(seals.map(|seals| seals.process));
                 mounts::finish_mounts(&view, &Copies(Vec::new()), &self.here)?;
-                Guard::Mounts(view.protection)
+                Guard::for_mounts(view.protection)
             }
             Isolation::Memory(snapshot) => {
                 set_child_subreaper(Some(getpid())).with_step(|| "adopt orphans".to_owned())?;
@@ -376,7 +376,7 @@ impl Launch {
             writable: &self.paths.writable,
             hidden: &self.paths.hidden,
             sealed: self.sealed_by_rules(has_namespaces),
-            outside_names: self.paths.outside_names.iter().map(|(_, path)| &**path).collect(),
+            outside: &self.paths.outside,
             shows_machine: self.policy.shows_machine,
             devices: &self.paths.devices,
             own_devices: has_namespaces,
@@ -452,11 +452,9 @@ impl Launch {
                 // Nobody listens any more: nobody wants to know.
                 channel::send_bytes(asker, &tried_message(number)).ok();
             }
-            if self.policy.alone && report.is_some_and(|report| report.missed_server) {
-                channel::send_bytes(asker, &UNREACHED_MESSAGE).ok();
-            }
-            if has_layer && report.is_some_and(|report| !report.is_all) {
-                channel::send_bytes(asker, &LEFT_RUNNING_MESSAGE).ok();
+            let found = report.map(|report| report.to_messages(self.policy.alone, has_layer));
+            for message in found.unwrap_or_default() {
+                channel::send_bytes(asker, &message).ok();
             }
         }
         if has_layer {

@@ -18,6 +18,7 @@ use super::{
     real::RealPaths,
     session, spare, view,
 };
+use crate::plan::MISSING_SESSION;
 
 /// The first argument that asks for a walled command.
 pub(crate) const RUN_COMMAND: &str = "walls:run";
@@ -81,9 +82,15 @@ fn run_command(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fa
     let plan = read_plan(args)?;
     confine::no_core_dumps()?;
     let session = plan.session_process();
+    if plan.session == Some(MISSING_SESSION) {
+        return Err(Fault::new("run a command", "namespaces are refused, and required"));
+    }
     let launch = Launch::from_plan(plan, args, &mut RealPaths::default())?;
     match session {
         Some(session) => launch.with_namespaces(session, None),
-        None => launch.without_namespaces(),
+        None if launch.policy.overlays.is_empty() => launch.without_namespaces(),
+        // Namespaces may be refused from one moment to the next. Without mounts there is no layer, and what the command
+        // changes would be changed for good.
+        None => Err(Fault::new("lay a layer over the workspace", "namespaces are refused")),
     }
 }

@@ -29,7 +29,7 @@ use super::{
     fault::{Fault, FaultStep},
     mount_points::{self, Covers},
     overlay,
-    paths::ShownPlaces,
+    paths::{OutsideNames, ShownPlaces},
     protect::{PathMount, Protection, path_exists},
     raw_syscalls::{
         mount_attributes::{NO_DEVICES, NO_SETUID, READ_ONLY},
@@ -98,7 +98,7 @@ pub(super) struct MountView<'a> {
     pub(super) hidden: Vec<PathBuf>,
     pub(super) sealed: SealMounts<'a>,
     /// Names outside of what is shown, served behind the sealed files.
-    pub(super) outside_names: &'a [(u16, PathBuf)],
+    pub(super) outside: &'a OutsideNames,
     pub(super) absent: &'a [PathBuf],
     pub(super) devices: &'a [PathBuf],
     pub(super) sockets: &'a BTreeSet<PathBuf>,

@@ -25,7 +25,7 @@ use super::{
         enter_folder, in_root, make_read_only, open_mount, place_of_seal,
     },
     overlay,
-    paths::ShownPlaces,
+    paths::{FOLDERS, ShownPlaces, real_home},
     raw_syscalls::{
         mount_attributes::{NO_DEVICES, NO_SETUID, READ_ONLY},
         set_mount,
@@ -36,8 +36,8 @@ use crate::{policy::Overlay, scratch::EMPTY};
 /// The folder in which the new root is built until it becomes the root: every machine has this folder, and no path
 /// of the list lies in it.
 const NEW_ROOT: &str = "/dev";
-/// Folders that are always there.
-const FOLDERS: [&str; 6] = ["/dev", "/proc", "/run", "/tmp", "/var", "/var/tmp"];
+/// The folder of processes, which is mounted last.
+const PROCESSES: &str = "/proc";
 /// Links that are always there.
 const LINKS: [(&str, &str); 2] = [("/var/run", "/run"), ("/var/lock", "/run/lock")];
 
@@ -79,10 +79,14 @@ pub(super) fn build_root(
         let attributes = NO_SETUID | NO_DEVICES;
         parts.insert(path, RootPart { copy, is_folder, attributes, is_needed: true });
     }
-    keep_to_itself()?;
+    make_mounts_private()?;
     mount("tmpfs", NEW_ROOT, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(c"mode=755"))
         .with_step(|| "mount a root".to_owned())?;
-    fill_root(shown, &parts, view.temporary)?;
+    if let Some(seals) = seals {
+        // Without them nothing is found there.
+        add_served_folders(&mut parts, view, seals).ok();
+    }
+    fill_root(shown, &parts, view)?;
     let root = Path::new(NEW_ROOT);
     build_dev(&devices, seals, root)?;
     mount_outside_names(view, root)?;
@@ -108,6 +112,27 @@ fn readable_parts(shown: &ShownPlaces, view: &MountView<'_>) -> BTreeMap<PathBuf
         }
     }
     parts
+}
+
+/// Adds the folders that lead to what is shown, of which names are found and no list is given. Until `/dev` is built
+/// the file system that serves them is in the place of the processes.
+fn add_served_folders(
+    parts: &mut BTreeMap<PathBuf, RootPart>,
+    view: &MountView<'_>,
+    seals: &OwnedFd,
+) -> io::Result<()> {
+    let SealMounts::Served(files) = &view.sealed else { return Ok(()) };
+    let top = open(NEW_ROOT, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    attach_copy(seals, &open_place(&top, PROCESSES.as_ref(), true)?)?;
+    let served = in_root(NEW_ROOT.as_ref(), PROCESSES);
+    let first = files.len() + view.outside.closed.len();
+    for (number, (_, folder)) in (first..).zip(&view.outside.folders) {
+        let copy = copy_of(&served.join(number.to_string()))?;
+        let attributes = READ_ONLY | NO_SETUID | NO_DEVICES;
+        let part = RootPart { copy, is_folder: true, attributes, is_needed: false };
+        parts.insert(folder.clone(), part);
+    }
+    Ok(())
 }
 
 /// Views of folders in which sockets lead nowhere: seen through a layer, a socket is another file than the one that a
@@ -147,7 +172,7 @@ fn is_folder(copy: &OwnedFd) -> bool {
 }
 
 /// Mounts that are made from now on are seen nowhere else.
-fn keep_to_itself() -> Result<(), Fault> {
+fn make_mounts_private() -> Result<(), Fault> {
     open_mount("/".as_ref(), OpenTreeFlags::empty())
         .and_then(|root| set_mount(root.as_fd(), 0, true))
         .with_step(|| "keep mounts to itself".to_owned())
@@ -157,19 +182,21 @@ fn keep_to_itself() -> Result<(), Fault> {
 fn fill_root(
     shown: &ShownPlaces,
     parts: &BTreeMap<PathBuf, RootPart>,
-    temporary: &[(PathBuf, PathBuf)],
+    view: &MountView<'_>,
 ) -> Result<(), Fault> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = || open(NEW_ROOT, flags, Mode::empty()).with_step(|| "open a root".to_owned());
     let mut root = open()?;
     // A home is where programs start from, be it empty.
-    let home = std::env::vars_os().find(|(name, _)| name == "HOME");
-    let home = home.and_then(|(_, home)| fs::canonicalize(home).ok());
-    for path in FOLDERS.map(PathBuf::from).into_iter().chain(home) {
+    for path in FOLDERS.map(PathBuf::from).into_iter().chain(real_home()) {
         open_place(&root, &path, true).with_step(|| format!("make `{}`", path.display()))?;
     }
     let mounted = parts.keys().cloned().collect();
-    let mut covers = Covers::new(temporary, &mounted);
+    // In a folder that is served nothing can be made either, but on a name of it something can be mounted.
+    let served = view.outside.folders.iter().filter(|(_, folder)| parts.contains_key(folder));
+    let served = served.map(|(_, folder)| (folder.clone(), PathBuf::new()));
+    let covered: Vec<_> = view.temporary.iter().cloned().chain(served).collect();
+    let mut covers = Covers::new(&covered, &mounted);
     for (path, part) in parts {
         let placed = set_mount(part.copy.as_fd(), part.attributes, true)
             .and_then(|()| covers.on_the_way(&root, path))
@@ -183,6 +210,7 @@ fn fill_root(
             root = open()?;
         }
     }
+    make_served_home(&root, view, &mut covers);
     let fixed = LINKS.iter().map(|(name, target)| (Path::new(name), Path::new(target)));
     let found = shown.links.iter().map(|(name, target)| (name.as_path(), target.as_path()));
     for (name, target) in fixed.chain(found) {
@@ -192,7 +220,18 @@ fn fill_root(
     covers.make_read_only()
 }
 
-/// Mounts what stands for names outside of what is shown. What cannot be mounted is not there.
+/// Makes the home in a folder that is served, because that lies over the one that was made before.
+fn make_served_home(root: &OwnedFd, view: &MountView<'_>, covers: &mut Covers<'_>) {
+    let Some(home) = real_home() else { return };
+    let mut folders = view.outside.folders.iter().map(|(_, folder)| folder);
+    if folders.any(|folder| home.starts_with(folder) && home != *folder) {
+        let inside = home.join(EMPTY);
+        covers.on_the_way(root, &inside).and_then(|()| open_place(root, &home, true)).ok();
+    }
+}
+
+/// Mounts what stands for names outside of what is shown, as far as no folder with them is served. What cannot be
+/// mounted is not there.
 fn mount_outside_names(view: &MountView<'_>, root: &Path) -> Result<(), Fault> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let top = open(root, flags, Mode::empty()).with_step(|| "open a root".to_owned())?;
@@ -200,7 +239,8 @@ fn mount_outside_names(view: &MountView<'_>, root: &Path) -> Result<(), Fault> {
         SealMounts::Served(files) => files.len(),
         SealMounts::Masked(_) => return Ok(()),
     };
-    for (number, (_, name)) in (first..).zip(view.outside_names) {
+    let names = (first..).zip(&view.outside.closed);
+    for (number, (_, name)) in names.filter(|(_, (_, name))| !view.outside.is_in_folder(name)) {
         copy_of(&in_root(root, place_of_seal(number)))
             .and_then(|copy| attach_copy(&copy, &open_place(&top, name, is_folder(&copy))?))
             .ok();

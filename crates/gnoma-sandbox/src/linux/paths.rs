@@ -9,6 +9,9 @@ use std::{
 use super::{fault::Fault, real::RealPaths};
 use crate::{policy::Policy, scratch::PLACES};
 
+/// Folders that are always there, in a root of the command's own.
+pub(super) const FOLDERS: [&str; 6] = ["/dev", "/proc", "/run", "/tmp", "/var", "/var/tmp"];
+
 /// Most links that are followed on the way to one path, as in the kernel.
 const MAX_LINKS: usize = 40;
 
@@ -21,8 +24,7 @@ pub(super) struct Paths {
     pub(super) hidden: Vec<PathBuf>,
     /// With the place of each in the policy.
     pub(super) sealed: Vec<(u16, PathBuf)>,
-    /// Names outside of what is shown, with the place of each behind those of the sealed paths.
-    pub(super) outside_names: Vec<(u16, PathBuf)>,
+    pub(super) outside: OutsideNames,
     pub(super) absent: Vec<PathBuf>,
     pub(super) devices: Vec<PathBuf>,
     /// All that there is, where that is a list.
@@ -31,6 +33,18 @@ pub(super) struct Paths {
     pub(super) temporary: Vec<(PathBuf, PathBuf)>,
     /// The machine's paths that are shown among them.
     pub(super) shown_temporary: Vec<PathBuf>,
+}
+
+/// Names outside of what is shown, which a command finds all the same.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct OutsideNames {
+    /// The names of what cannot be opened, with the place of each behind those of the sealed paths.
+    pub(super) closed: Vec<(u16, PathBuf)>,
+    /// The folders that lead to what is shown, with numbers of the same kind. A list of one would lack what is not
+    /// shown, so there is none, and whoever asks for it is reported.
+    pub(super) folders: Vec<(u16, PathBuf)>,
+    /// The names in these folders that lead to what is shown, or to the home.
+    pub(super) passages: Vec<PathBuf>,
 }
 
 /// A list of what there is.
@@ -55,7 +69,7 @@ impl Paths {
             |path: &PathBuf| real.resolve_path(path).filter(|found| !is_led_away(path, found));
         let writable = retain_outermost(policy.writable.iter().filter_map(granted).collect());
         let mut sealed = number_paths(&policy.sealed, 0, real);
-        let outside_names = names_outside(policy, shown.as_ref(), real);
+        let outside = OutsideNames::from_policy(policy, shown.as_ref(), &writable, real);
         let mut all =
             |paths: &[PathBuf]| paths.iter().filter_map(|path| real.resolve_path(path)).collect();
         let (hidden, devices): (Vec<PathBuf>, _) =
@@ -78,7 +92,7 @@ impl Paths {
             protected,
             hidden,
             sealed,
-            outside_names,
+            outside,
             absent,
             devices,
             writable,
@@ -108,35 +122,63 @@ impl ShownPlaces {
     }
 }
 
+impl OutsideNames {
+    /// Takes the names of the policy that lie outside of what is shown. None of them is a link, which may lead to what
+    /// is shown.
+    fn from_policy(
+        policy: &Policy,
+        shown: Option<&ShownPlaces>,
+        writable: &[PathBuf],
+        real: &mut RealPaths,
+    ) -> Self {
+        let Some(shown) = shown else { return Self::default() };
+        let layers = policy.overlays.iter().map(|overlay| &overlay.at);
+        let found = shown.paths.iter().chain(writable).chain(&policy.writable).chain(layers);
+        let found: HashSet<&Path> = found.map(PathBuf::as_path).collect();
+        let leading: HashSet<&Path> = found.iter().flat_map(|place| place.ancestors()).collect();
+        let mut names = number_paths(&policy.outside_names, policy.sealed.len(), real);
+        let named: HashSet<&Path> = policy.outside_names.iter().map(PathBuf::as_path).collect();
+        names.retain(|(_, path)| {
+            let is_temporary = PLACES.iter().any(|(place, _)| path.starts_with(place));
+            let is_shown = path.ancestors().any(|folder| found.contains(folder));
+            named.contains(&**path) && !is_temporary && !is_shown
+        });
+        let (mut folders, closed): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|(_, path)| leading.contains(&**path));
+        folders.retain(|(_, path)| !FOLDERS.iter().any(|own| Path::new(own).starts_with(path)));
+        let home = real_home();
+        let ends = found.iter().copied().chain(shown.links.keys().map(PathBuf::as_path));
+        let ends = ends.chain(home.as_deref());
+        let first_below = |(_, folder): &(u16, PathBuf)| -> Vec<PathBuf> {
+            let below = ends.clone().filter_map(|end| end.strip_prefix(folder).ok()?.iter().next());
+            below.map(|name| folder.join(name)).collect()
+        };
+        let passages = gnoma_core::sort::to_set(folders.iter().flat_map(first_below));
+        Self { closed, folders, passages: passages.into_iter().collect() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.closed.is_empty() && self.folders.is_empty()
+    }
+
+    /// True if a name is directly in one of the folders.
+    pub(super) fn is_in_folder(&self, name: &Path) -> bool {
+        self.folders.iter().any(|(_, folder)| name.parent() == Some(folder.as_path()))
+    }
+}
+
+/// The home of the command, links resolved.
+pub(super) fn real_home() -> Option<PathBuf> {
+    let home = std::env::vars_os().find(|(name, _)| name == "HOME");
+    home.and_then(|(_, home)| fs::canonicalize(home).ok())
+}
+
 /// Resolves paths, each with its number: the first one's is `first`.
 fn number_paths(paths: &[PathBuf], first: usize, real: &mut RealPaths) -> Vec<(u16, PathBuf)> {
     // Paths beyond the last number are sealed as well, and reported by that number.
     let numbers = (0..=u16::MAX).chain(iter::repeat(u16::MAX)).skip(first);
     let numbered = paths.iter().zip(numbers);
     numbered.filter_map(|(path, number)| Some((number, real.resolve_path(path)?))).collect()
-}
-
-/// Returns the names of the policy that lie outside of what is shown, with their numbers behind those of the sealed
-/// paths. None of them is a link, which may lead to what is shown.
-fn names_outside(
-    policy: &Policy,
-    shown: Option<&ShownPlaces>,
-    real: &mut RealPaths,
-) -> Vec<(u16, PathBuf)> {
-    let Some(shown) = shown else { return Vec::new() };
-    let layers = policy.overlays.iter().map(|overlay| &overlay.at);
-    let found = shown.paths.iter().chain(&policy.writable).chain(layers).map(PathBuf::as_path);
-    let found: HashSet<&Path> = found.collect();
-    let leading: HashSet<&Path> = found.iter().flat_map(|place| place.ancestors()).collect();
-    let mut names = number_paths(&policy.outside_names, policy.sealed.len(), real);
-    let named: HashSet<&Path> = policy.outside_names.iter().map(PathBuf::as_path).collect();
-    names.retain(|(_, path)| {
-        let is_temporary = PLACES.iter().any(|(place, _)| path.starts_with(place));
-        let is_shown =
-            leading.contains(&**path) || path.ancestors().any(|folder| found.contains(folder));
-        named.contains(&**path) && !is_temporary && !is_shown
-    });
-    names
 }
 
 /// Returns the places of temporary files that the command sees, each with the session's folder for it.

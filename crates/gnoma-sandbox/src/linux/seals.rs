@@ -29,6 +29,7 @@ use super::{
     entry::hide_memory,
     fault::{Fault, FaultStep},
     fuse::SealedFiles,
+    paths::OutsideNames,
     raw_syscalls, view,
     watch::let_go_of_streams,
 };
@@ -73,10 +74,15 @@ pub(super) struct SealServer {
 impl SealServer {
     /// Starts the process that serves, which sees the machine as it is now. To be called in the command's user
     /// namespace, by the first of its namespace of processes.
-    pub(super) fn start(files: &[(u16, PathBuf)], teller: Option<&OwnedFd>) -> Result<Self, Fault> {
+    pub(super) fn start(
+        files: &[(u16, PathBuf)],
+        outside: &OutsideNames,
+        teller: &OwnedFd,
+    ) -> Result<Self, Fault> {
         let failed = || "seal secret files".to_owned();
         let (line, other) = UnixStream::pair().with_step(failed)?;
-        let serve = || u8::from(mount_and_serve(files, teller, &other).is_err());
+        let sealed = SealedFiles { files, outside, teller: Some(teller) };
+        let serve = || u8::from(mount_and_serve(&sealed, &other).is_err());
         let process = raw_syscalls::fork_for(serve).with_step(failed)?;
         drop(other);
         let mount = view::receive_all(&line).pop();
@@ -86,11 +92,7 @@ impl SealServer {
 }
 
 /// Mounts the file system, hands it over and serves it. That needs no right but to look at the files.
-fn mount_and_serve(
-    files: &[(u16, PathBuf)],
-    teller: Option<&OwnedFd>,
-    line: &UnixStream,
-) -> Result<(), Fault> {
+fn mount_and_serve(sealed: &SealedFiles<'_>, line: &UnixStream) -> Result<(), Fault> {
     let failed = || "mount sealed files".to_owned();
     raw_syscalls::unshare(UnshareFlags::NEWNS).with_step(failed)?;
     let device = open(DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).with_step(failed)?;
@@ -100,7 +102,7 @@ fn mount_and_serve(
     confine::drop_all_rights()?;
     let_go_of_streams(false).with_step(failed)?;
     view::send_mounts(line, &[mount])?;
-    SealedFiles { files, teller }.serve_requests(&device);
+    sealed.serve_requests(&device);
     Ok(())
 }
 

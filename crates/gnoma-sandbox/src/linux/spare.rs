@@ -202,8 +202,8 @@ impl ReadyLauncher {
                 == (&now.writable, &now.hidden, &now.devices)
             && (&then.shown, &then.temporary, &then.shown_temporary)
                 == (&now.shown, &now.temporary, &now.shown_temporary)
-            && (&then.sealed, &then.outside_names, &then.absent)
-                == (&now.sealed, &now.outside_names, &now.absent)
+            && (&then.sealed, &then.outside, &then.absent)
+                == (&now.sealed, &now.outside, &now.absent)
             && self.launch.seal_kind == launch.seal_kind
             && self.footing == MountSources::for_launch(launch)
             && self.is_up()
@@ -350,9 +350,9 @@ impl Inner<'_> {
             &layers,
             &last.here,
         )?;
+        let guard = Guard::for_mounts(&protection);
         channel::send_bytes(teller, &last.to_bytes()?)?;
         let (owner, launcher) = (&self.launch.owner, &self.launch.itself);
-        let guard = Guard::Mounts(&protection);
         let (signals, report) = (self.signals, &self.report);
         ProcessWatch { owner, launcher, signals, report, guard, command, helpers }.run_to_end();
         Ok(())

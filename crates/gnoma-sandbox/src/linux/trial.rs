@@ -32,7 +32,10 @@ pub(crate) enum Refusal {
 pub(crate) fn try_namespaces() -> Result<(), Refusal> {
     // The child only makes system calls: this may be called in a process with many threads.
     let trial = raw_syscalls::fork_for(|| {
-        if raw_syscalls::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS).is_err() {
+        let spaces = UnshareFlags::NEWUSER | UnshareFlags::NEWNS;
+        // A system may refuse these two alone. Processes have theirs only for children, which are not needed here.
+        let of_session = UnshareFlags::NEWNET | UnshareFlags::NEWIPC;
+        if raw_syscalls::unshare(spaces | of_session | UnshareFlags::NEWPID).is_err() {
             return NO_NAMESPACE;
         }
         let flags = OpenTreeFlags::OPEN_TREE_CLOEXEC;

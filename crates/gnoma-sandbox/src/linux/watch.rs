@@ -25,11 +25,15 @@ use rustix::{
 };
 
 use super::{
-    counters,
+    counters::{self, ListWatch},
     guarded_paths::Snapshot,
     mounts,
     protect::Protection,
     raw_syscalls::{self, next_signal},
+};
+use crate::exit::{
+    ENDING_BYTES, LEFT_RUNNING_MESSAGE, LISTED_PROCESSES_MESSAGE, LISTED_ROOT_MESSAGE,
+    UNREACHED_MESSAGE,
 };
 
 /// A signal that reaches the launcher and this process, as one to their group does, is passed on
@@ -79,11 +83,14 @@ pub(super) struct Report {
     pub(super) is_all: bool,
     /// True if the command tried to reach a server that is not in its network namespace.
     pub(super) missed_server: bool,
+    /// True for each of the processes and the root of the machine if the command listed those that it sees.
+    pub(super) partial_lists: [bool; 2],
 }
 
 /// The bits of a report's last byte.
 const IS_ALL: u8 = 1;
 const MISSED_SERVER: u8 = 2;
+const PARTIAL_LISTS: [u8; 2] = [4, 8];
 
 impl Report {
     pub(super) fn send(self, to: &OwnedFd) {
@@ -94,7 +101,21 @@ impl Report {
         // Nobody listens any more: nobody wants to know.
         let is_all = if self.is_all { IS_ALL } else { 0 };
         let missed_server = if self.missed_server { MISSED_SERVER } else { 0 };
-        write(to, &[by_signal.into(), number, is_all | missed_server]).ok();
+        let listed =
+            self.partial_lists.iter().zip(PARTIAL_LISTS).filter(|(is_listed, _)| **is_listed);
+        let flags = listed.fold(is_all | missed_server, |flags, (_, bit)| flags | bit);
+        write(to, &[by_signal.into(), number, flags]).ok();
+    }
+
+    /// Returns the messages about what the command met. `is_alone`: it has a network of its own.
+    pub(super) fn to_messages(self, is_alone: bool, has_layer: bool) -> Vec<[u8; ENDING_BYTES]> {
+        let found = [
+            (is_alone && self.missed_server, UNREACHED_MESSAGE),
+            (has_layer && !self.is_all, LEFT_RUNNING_MESSAGE),
+            (has_layer && self.partial_lists[0], LISTED_PROCESSES_MESSAGE),
+            (has_layer && self.partial_lists[1], LISTED_ROOT_MESSAGE),
+        ];
+        found.into_iter().filter_map(|(is_met, message)| is_met.then_some(message)).collect()
     }
 
     /// Reads a report; `None` when there will be none. So few bytes come all at once.
@@ -107,7 +128,8 @@ impl Report {
         let ending =
             if by_signal == 1 { CommandEnd::Signal(number) } else { CommandEnd::Code(number) };
         let (is_all, missed_server) = (flags & IS_ALL != 0, flags & MISSED_SERVER != 0);
-        Some(Self { ending, is_all, missed_server })
+        let partial_lists = PARTIAL_LISTS.map(|bit| flags & bit != 0);
+        Some(Self { ending, is_all, missed_server, partial_lists })
     }
 }
 
@@ -115,9 +137,23 @@ impl Report {
 #[derive(Debug)]
 pub(super) enum Guard<'a> {
     /// Mounts, to be renewed when somebody outside replaces a file and with it the mount.
-    Mounts(&'a Protection),
+    Mounts { protection: &'a Protection, lists: Option<ListWatch> },
     /// A memory of what was there, where mounts are refused.
     Memory(Snapshot),
+}
+
+impl<'a> Guard<'a> {
+    /// Guards mounts from now on. To be called in the command's view of the machine, before the command begins.
+    pub(super) fn for_mounts(protection: &'a Protection) -> Self {
+        Self::Mounts { protection, lists: ListWatch::start() }
+    }
+
+    fn partial_lists(&self) -> [bool; 2] {
+        match self {
+            Self::Mounts { lists: Some(lists), .. } => lists.find_lists(),
+            Self::Mounts { lists: None, .. } | Self::Memory(_) => [false; 2],
+        }
+    }
 }
 
 /// Everything this process listens to and answers for.
@@ -166,8 +202,11 @@ impl ProcessWatch<'_> {
             let collected = self.collect_ended(&mut helpers);
             if let Some(ending) = collected.ending {
                 self.restore_protected();
+                let is_all = collected.is_all;
                 let missed_server = counters::has_missed_server();
-                Report { ending, is_all: collected.is_all, missed_server }.send(self.report);
+                let partial_lists = self.guard.partial_lists();
+                let report = Report { ending, is_all, missed_server, partial_lists };
+                report.send(self.report);
                 is_told = true;
                 if !collected.is_all {
                     let_go_of_streams(false).ok();
@@ -222,7 +261,7 @@ impl ProcessWatch<'_> {
     /// Mounts again what somebody outside has replaced. The news come before the new file is in its
     /// place, so it is looked for a few times. Returns how often still.
     fn renew_mounts(&self, news: &WatchEvents, looks_left: u32) -> u32 {
-        let Guard::Mounts(protection) = self.guard else {
+        let Guard::Mounts { protection, .. } = &self.guard else {
             return 0;
         };
         if !news.mounts_changed && looks_left == 0 {
@@ -236,7 +275,7 @@ impl ProcessWatch<'_> {
     /// Tells of changes to the mounts of this namespace.
     fn mount_table(&self) -> Option<fs::File> {
         match self.guard {
-            Guard::Mounts(_) => fs::File::open("/proc/self/mounts").ok(),
+            Guard::Mounts { .. } => fs::File::open("/proc/self/mounts").ok(),
             Guard::Memory(_) => None,
         }
     }
@@ -258,7 +297,7 @@ impl ProcessWatch<'_> {
 
     /// Ends all processes, also where no namespace ends them with this process.
     fn end_all(&self) {
-        if matches!(self.guard, Guard::Mounts(_)) {
+        if matches!(self.guard, Guard::Mounts { .. }) {
             signal_namespace(Signal::KILL);
         }
         for _ in 0..MAX_ROUNDS {

@@ -81,6 +81,17 @@ fn sealed_file_of_a_trial_looks_regular_and_every_open_fails_for_root_too() {
 }
 
 #[test]
+fn trial_runs_nothing_if_namespaces_are_refused_when_it_starts() {
+    let Some(cell) = on_trial() else { return };
+    let outcome = Outcome::from(
+        cell.inside_with(&["no-namespaces"], "cat key; echo new > made").output().unwrap(),
+    );
+    assert_eq!(outcome.code, Some(125), "{outcome:?}");
+    assert!(outcome.stderr.contains("nothing was run"), "{outcome:?}");
+    assert!(outcome.stdout.is_empty() && !cell.workspace.join("made").exists(), "{outcome:?}");
+}
+
+#[test]
 fn sealed_file_of_a_reading_command_is_seen_as_it_is_and_not_opened() {
     if !is_walled() {
         return;
@@ -135,13 +146,19 @@ fn names_outside_are_found_and_not_opened_and_whoever_tries_is_told_of() {
     cell.put_outside("file", "far\n");
     let beside = cell.workspace.parent().unwrap().join("single");
     fs::write(&beside, "single\n").unwrap();
-    let names = [&cell.outside, &beside].map(|path| format!("outside={}", path.display()));
+    let above = cell.workspace.parent().unwrap().to_owned();
+    let names = [&cell.outside, &beside, &above].map(|path| format!("outside={}", path.display()));
     let cell = cell.with(&names.each_ref().map(String::as_str));
     for (script, expected) in [
         ("test -d ../outside; stat -c %F ../single; test -e ../none; realpath ../outside", ""),
         ("cat ../outside/file 2> /dev/null", "tried 0\n"),
         ("test -e ../outside/file; ls ../outside/file 2> /dev/null", "tried 0\n"),
         ("ls ../outside 2> /dev/null; cat ../single 2> /dev/null", "tried 0\ntried 1\n"),
+        ("echo ../* > /dev/null", "tried 2\n"),
+        (
+            "cd ..; test -d work* -o -d .; cd \"$OLDPWD\" && ls > /dev/null; stat .. > /dev/null",
+            "tried 2\n",
+        ),
     ] {
         let outcome = cell.inside_as_tester(&["spare", "tells"], script);
         let told: Vec<_> =

@@ -38,7 +38,9 @@ impl Expander<'_> {
     pub(crate) fn expand_fields(&mut self, word: &Word) -> Vec<Field> {
         let written = word.span.text_in(self.text).to_owned();
         let Some(alternatives) = self.expand_alternatives(&word.parts) else {
-            return vec![Field::unknown_word(&written)];
+            let is_pattern = written.contains(['*', '?', '[']);
+            let start = String::new();
+            return vec![Field::Unknown { written, start, splits: true, plain: false, is_pattern }];
         };
         let mut fields = Vec::new();
         for pieces in alternatives {

@@ -49,6 +49,8 @@ pub(crate) enum Field {
         splits: bool,
         /// True if the word certainly begins with something else than `-`, such as a digit.
         plain: bool,
+        /// True if the shell looks up the names that fit the word.
+        is_pattern: bool,
     },
 }
 
@@ -103,6 +105,11 @@ impl Field {
         }
     }
 
+    /// True if the shell looks up the names that fit the word.
+    pub(crate) fn is_pattern(&self) -> bool {
+        matches!(self, Self::Pattern(_) | Self::Unknown { is_pattern: true, .. })
+    }
+
     /// All it can be, when these are few.
     pub(crate) fn possible_texts(&self) -> Option<Vec<&str>> {
         match self {
@@ -122,6 +129,7 @@ impl Field {
             start: String::new(),
             splits: true,
             plain: false,
+            is_pattern: false,
         }
     }
 
@@ -132,6 +140,7 @@ impl Field {
             start: start.to_owned(),
             splits: false,
             plain: false,
+            is_pattern: false,
         }
     }
 
@@ -151,11 +160,12 @@ impl Field {
             Self::Process { written, .. } => {
                 Self::from_known_start(written, "".strip_prefix(prefix)?)
             }
-            Self::Unknown { written, start, splits, .. } => Self::Unknown {
+            Self::Unknown { written, start, splits, is_pattern, .. } => Self::Unknown {
                 written: written.clone(),
                 start: start.strip_prefix(prefix)?.to_owned(),
                 splits: *splits,
                 plain: false,
+                is_pattern: *is_pattern,
             },
         })
     }

@@ -154,6 +154,7 @@ impl OpenField {
                 start: open.text,
                 splits,
                 plain: open.plain,
+                is_pattern: open.pattern,
             }
         } else if open.pattern {
             Field::Pattern(open.text)

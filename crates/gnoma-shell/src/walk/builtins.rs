@@ -260,7 +260,7 @@ impl Walker<'_> {
         let is_start = |text: &&str| texts().any(lists_files) && !text.starts_with('-');
         for start in texts().filter(is_start) {
             let named = Field::Pattern(format!("{start}*"));
-            facts.add_looks(self.state.folders.resolve_places(&named));
+            facts.add_looks(&self.state.folders, &named);
         }
         facts
     }

@@ -1,7 +1,11 @@
 //! Effects of one command as they are gathered, with the risk they carry.
 
 use crate::expand::place::normalize_path;
+use crate::expand::{Field, Folders};
 use crate::facts::{Effect, FilePlace, Risk};
+
+/// Below it all is the machine's, however the place is named.
+const PROCESSES: &str = "/proc/";
 
 /// The effects of one command, and its risk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,10 +46,14 @@ impl CommandFacts {
         }
     }
 
-    /// Adds looks at those of the places that are certain.
-    pub(super) fn add_looks(&mut self, places: Vec<FilePlace>) {
-        let is_certain = |place: &FilePlace| !matches!(place, FilePlace::Unknown(_));
-        self.add_at_places(Effect::Look, places.into_iter().filter(is_certain).collect());
+    /// Adds looks at the places that a word points to. A place that only running shows is one, too: without it the
+    /// sandbox would say that nothing is there.
+    pub(super) fn add_looks(&mut self, folders: &Folders, word: &Field) {
+        let mut places = folders.resolve_places(word);
+        if word.known_start().starts_with(PROCESSES) {
+            places.retain(|place| !matches!(place, FilePlace::Unknown(_)));
+        }
+        self.add_at_places(Effect::Look, places);
     }
 
     /// Removes looks at places that another of the effects is about.

@@ -107,7 +107,7 @@ impl Walker<'_> {
             }
             EnvOption::Folder => {
                 self.state.folders = self.state.folders.enter_folder(&value);
-                facts.add_looks(self.state.folders.current_places());
+                facts.add_at_places(Effect::Look, self.state.folders.current_places());
             }
             EnvOption::Split => match value.known_text().and_then(simple_words) {
                 Some(words) => {

@@ -3,23 +3,8 @@
 use super::Walker;
 use super::command_facts::CommandFacts;
 use crate::expand::Field;
-use crate::facts::Effect;
-
-/// Below it all is the machine's, however the place is named.
-const PROCESSES: &str = "/proc/";
 
 impl Walker<'_> {
-    /// Adds a look at a file that is tested. A place that only running shows is one, too: on trial it would be said to be
-    /// absent.
-    pub(super) fn add_tested_file(&self, file: &Field, facts: &mut CommandFacts) {
-        let places = self.state.folders.resolve_places(file);
-        if file.known_start().starts_with(PROCESSES) {
-            facts.add_looks(places);
-        } else {
-            facts.add_at_places(Effect::Look, places);
-        }
-    }
-
     /// Adds looks at the operands of `test` that name files.
     pub(super) fn add_tested_files(&self, words: &[Field], facts: &mut CommandFacts) {
         let is_any = |at: Option<usize>, matches: fn(&str) -> bool| {
@@ -36,7 +21,7 @@ impl Walker<'_> {
                 || is_any(before, compares_files)
                 || is_any(Some(at + 1), compares_files)
             {
-                self.add_tested_file(word, facts);
+                facts.add_looks(&self.state.folders, word);
             }
         }
     }

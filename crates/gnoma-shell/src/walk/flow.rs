@@ -321,7 +321,7 @@ impl Walker<'_> {
     fn look_at_file(&mut self, word: &Word, facts: &mut CommandFacts) {
         let mut ignored = CommandFacts::default();
         let file = self.expand_with(&mut ignored, |expander| expander.expand_single(word));
-        self.add_tested_file(&file, facts);
+        facts.add_looks(&self.state.folders, &file);
     }
 
     fn walk_test_word(&mut self, word: &Word, calculates: bool, facts: &mut CommandFacts) {

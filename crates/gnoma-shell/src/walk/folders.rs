@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Walker;
 use super::command_facts::CommandFacts;
 use crate::expand::{Field, Folders};
+use crate::facts::Effect;
 
 impl Walker<'_> {
     pub(super) fn cd_builtin(&mut self, words: &[Field]) -> CommandFacts {
@@ -56,11 +57,17 @@ impl Walker<'_> {
                 self.state.before.as_ref().map(Folders::to_likely)
             }
             _ if self.state.variables.contains_key("CDPATH") => None,
-            [word] => word.possible_texts().map(|texts| likely.change_folder(&texts)),
+            [word] => {
+                let to = word.possible_texts().map(|texts| likely.change_folder(&texts));
+                if to.is_none() {
+                    facts.add_looks(&likely, word);
+                }
+                to
+            }
             _ => None,
         };
         if let Some(to) = to {
-            facts.add_looks(to.current_places());
+            facts.add_at_places(Effect::Look, to.current_places());
         }
         facts
     }

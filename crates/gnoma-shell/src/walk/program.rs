@@ -90,7 +90,7 @@ impl Walker<'_> {
             None => self.generic_facts(&call),
         };
         if sorted.options.iter().any(|given| given.role == Role::Folder) {
-            facts.add_looks(call.cwd.current_places());
+            facts.add_at_places(Effect::Look, call.cwd.current_places());
         }
         facts
     }
@@ -264,7 +264,7 @@ impl Walker<'_> {
             Role::Write => facts.add_at_places(Effect::Write, cwd.resolve_places(word)),
             Role::Delete => facts.add_at_places(Effect::Delete, deleted_places(cwd, word)),
             Role::Repository => look_into_repository(call, word, facts),
-            Role::Look => facts.add_looks(cwd.resolve_places(word)),
+            Role::Look => facts.add_looks(cwd, word),
             Role::Remote if is_local_path(word) => {
                 facts.add_at_places(Effect::Write, cwd.resolve_places(word));
             }
@@ -311,7 +311,7 @@ fn is_local_path(word: &Field) -> bool {
 /// Adds that a program looks into a repository, whose settings may run others.
 fn look_into_repository(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
     facts.add(Effect::Unknown(format!("the settings of `{word}` may run programs")));
-    facts.add_looks(call.cwd.resolve_places(word));
+    facts.add_looks(&call.cwd, word);
 }
 
 /// True if a program reads the files that are named in its arguments.

@@ -71,8 +71,8 @@ impl Walker<'_> {
     /// Expands a word to the words that a command gets. The shell looks up the names that fit a pattern.
     pub(super) fn expand_word(&mut self, word: &Word, facts: &mut CommandFacts) -> Vec<Field> {
         let fields = self.expand_with(facts, |expander| expander.expand_fields(word));
-        for pattern in fields.iter().filter(|field| matches!(field, Field::Pattern(_))) {
-            facts.add_looks(self.state.folders.resolve_places(pattern));
+        for pattern in fields.iter().filter(|field| field.is_pattern()) {
+            facts.add_looks(&self.state.folders, pattern);
         }
         fields
     }

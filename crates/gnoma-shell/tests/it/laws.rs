@@ -78,7 +78,7 @@ proptest! {
         for effect in effects(&look(bad)).into_iter().filter(|effect| !is_pager(effect)) {
             // A shell that is given text runs that instead of what it would have read.
             let runs = |it: &Effect| matches!(it, Effect::Runs(_));
-            // A trap runs later, perhaps in another folder, and a look at a place that is not known is no effect.
+            // A trap runs later, perhaps in another folder.
             let elsewhere = way == TRAP
                 && (matches!(effect, Effect::Look(_))
                     || outer.iter().any(|it| discriminant(it) == discriminant(&effect)));

@@ -2,7 +2,7 @@
 //! are read; `event_msg` lines mirror them for the screen and only their token counts are. Older
 //! files have the items without the envelope.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 use gnoma_core::{
     CallId, Content, ModelRef, ResultPart, Thinking, ToolResult, Usage,
@@ -26,6 +26,11 @@ const SCAFFOLDING: [&str; 5] = [
     "<turn_aborted>",
     "# AGENTS.md instructions",
 ];
+
+/// The beginnings of the line that tells the exit code of a command.
+const EXIT_LINES: [&str; 2] = ["Exit code: ", "Process exited with code "];
+/// Lines of an output in which that line stands.
+const HEAD_LINES: usize = 4;
 
 /// Reads a rollout of Codex.
 pub(super) fn read_rollout(path: &Path) -> Result<ImportedTranscript> {
@@ -182,25 +187,73 @@ fn is_scaffolding(block: &Content) -> bool {
 fn parse_output(id: &str, output: Option<&Value>) -> ToolResult {
     let success = output.and_then(|value| value.get("success")).and_then(Value::as_bool);
     let content = output.map(|value| value.get("content").unwrap_or(value));
+    let mut has_failed = success == Some(false);
     let mut parts = match content {
-        Some(Value::String(said)) => wire::result_parts(said),
+        Some(Value::String(said)) => {
+            let (said, exit_code) = split_command_output(said);
+            has_failed |= exit_code.is_some_and(|code| code != 0);
+            wire::result_parts(&said)
+        }
         Some(Value::Array(blocks)) => blocks.iter().flat_map(output_part).collect(),
         _ => Vec::new(),
     };
     if parts.is_empty() {
         parts = wire::result_parts("");
     }
-    ToolResult {
-        call_id: CallId::new(id),
-        name: String::new(),
-        parts,
-        is_error: success == Some(false),
+    ToolResult { call_id: CallId::new(id), name: String::new(), parts, is_error: has_failed }
+}
+
+/// Returns what a command printed, and its exit code if the output tells it: as JSON, as older versions write it, or in
+/// one of the first lines.
+fn split_command_output(output: &str) -> (Cow<'_, str>, Option<i64>) {
+    let json = || gnoma_core::json::from_bytes::<Value>(output.as_bytes()).ok();
+    if let Some(value) = Some(output).filter(|text| text.starts_with('{')).and_then(|_| json())
+        && let (Some(printed), Some(about)) =
+            (string_field(&value, "output"), value.get("metadata"))
+    {
+        return (Cow::Owned(printed), about.get("exit_code").and_then(Value::as_i64));
     }
+    let code = |line: &str| {
+        let number = EXIT_LINES.iter().find_map(|beginning| line.strip_prefix(beginning))?;
+        number.trim().parse().ok()
+    };
+    (Cow::Borrowed(output), output.lines().take(HEAD_LINES).find_map(code))
 }
 
 fn output_part(block: &Value) -> Vec<ResultPart> {
     match text_field(block, "image_url").and_then(wire::data_url) {
         Some(image) => vec![ResultPart::Image(image)],
         None => text_field(block, "text").map(wire::result_parts).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_code_of_a_command_is_read_from_its_output() {
+        for (output, printed, code) in [
+            (
+                r#"{"output":"a\n","metadata":{"exit_code":1,"duration_seconds":0.1}}"#,
+                "a\n",
+                Some(1),
+            ),
+            (r#"{"output":"a"}"#, r#"{"output":"a"}"#, None),
+            ("Exit code: 0\nWall time: 1 seconds\nOutput:\nx", "Exit code: 0", Some(0)),
+            (
+                "Chunk ID: a\nWall time: 1\nProcess exited with code 127\nOutput:",
+                "Chunk",
+                Some(127),
+            ),
+            ("a\nb\nc\nd\nExit code: 1", "a\nb", None),
+            ("{broken", "{broken", None),
+        ] {
+            let (text, exit_code) = split_command_output(output);
+            assert!(
+                text.starts_with(printed) && exit_code == code,
+                "{output}: {text} {exit_code:?}"
+            );
+        }
     }
 }

@@ -171,7 +171,11 @@ impl OpenCodeReader {
         let group = self.steps.to_string();
         self.builder.add_model_block(Some(&group), origin, Content::ToolCall(call))?;
         let output = match text_field(state, "status") {
-            Some("completed") => text_field(state, "output").map(|output| (output, false)),
+            Some("completed") => {
+                // A command that failed is complete as well.
+                let code = state.get("metadata").and_then(|about| about.get("exit")?.as_i64());
+                text_field(state, "output").map(|output| (output, code.is_some_and(|it| it != 0)))
+            }
             Some("error") => text_field(state, "error").map(|error| (error, true)),
             _ => None,
         };

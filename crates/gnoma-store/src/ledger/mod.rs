@@ -26,6 +26,7 @@ mod ledger_maintenance;
 mod ledger_transactions;
 mod limit_check;
 mod lost_calls;
+mod lost_sums;
 mod memory;
 mod notes;
 mod open;
@@ -124,9 +125,15 @@ impl SqliteLedger {
     pub fn open_to_read(path: &Path) -> Result<Option<Self>> {
         let Some(connection) = open::open_to_read(path, PATIENCE)? else { return Ok(None) };
         let identity = Arc::new(new_identity(&connection)?);
-        let has_lost_calls = with_ledger_view(&connection, &identity, NO_TIME_MS, |books| {
-            books.dead_processes().map(|dead| !dead.is_empty())
-        })?;
+        let dead =
+            with_ledger_view(&connection, &identity, NO_TIME_MS, |books| books.dead_processes());
+        let has_lost_calls = match dead {
+            Err(error) if error.kind == StoreErrorKind::Damaged => {
+                files::mark_damaged(path);
+                return Ok(None);
+            }
+            dead => !dead?.is_empty(),
+        };
         let file = path.to_owned();
         let connect = move || {
             let changed = || ledger_error(StoreErrorKind::Busy, "it was replaced");

@@ -1,8 +1,9 @@
 //! Recovers what the pages of a damaged ledger still contain, and says whether that is all the money.
 //!
 //! The tables and where they begin are known, so a damaged schema or index costs nothing. Daily sums only grow: of
-//! two states, the larger counts. If single calls are lost, whole days count in their place: rather too much than
-//! too little. Calls in flight are not recovered: no process has the file open, so they are gone.
+//! two states, the larger counts, and sums that are lost come back from what else counts the same calls
+//! ([`super::lost_sums`]). If single calls are lost, whole days count in their place: rather too much than too little.
+//! Calls in flight are not recovered: no process has the file open, so they are gone.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,11 +12,17 @@ use std::{
 
 use rusqlite::{Connection, params_from_iter};
 
-use super::{error_sentences::LedgerResultExt, notes::MAX_NOTE_BYTES, unknown_spend};
+use super::{
+    error_sentences::LedgerResultExt,
+    lost_sums::{self, SUMS},
+    notes::MAX_NOTE_BYTES,
+    unknown_spend,
+};
 use crate::{
     error::Result,
     files::suffixed_path,
-    pages::{FoundRow, FoundValue, Pages},
+    pages::{FoundRow, FoundValue, Pages, TreePage},
+    text::MAX_COUNT,
 };
 
 /// Days that can be meant: until the year 2243.
@@ -24,8 +31,9 @@ const DAYS: std::ops::Range<i64> = 0..100_000;
 /// No day is so large as a time in milliseconds.
 const LEAST_TIME_MS: i64 = 1_000_000_000;
 
-/// Columns that only ever rise.
-const SUMS: [&str; 5] = ["requests", "input", "output", "micro_usd", "cached"];
+/// Columns of a recorded call that are never NULL, and all of them. Rows of older versions lack the last.
+const CALL_NUMBERS: usize = 16;
+const CALL_COLUMNS: usize = 19;
 
 /// The table that a row belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,10 +48,12 @@ enum LedgerTable {
     Settled,
     Kept,
     Note,
+    CallName,
+    Call,
 }
 
 impl LedgerTable {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Pool,
         Self::PoolName,
         Self::PoolDay,
@@ -54,6 +64,8 @@ impl LedgerTable {
         Self::Settled,
         Self::Kept,
         Self::Note,
+        Self::CallName,
+        Self::Call,
     ];
 
     fn name(self) -> &'static str {
@@ -68,6 +80,8 @@ impl LedgerTable {
             Self::Settled => "settled",
             Self::Kept => "kept",
             Self::Note => "note",
+            Self::CallName => "call_name",
+            Self::Call => "call",
         }
     }
 
@@ -87,6 +101,8 @@ impl LedgerTable {
             (Some(_), [Null, Int(_), Int(_)]) => Some(Self::Settled),
             (Some(_), [Int(_)]) => Some(Self::Kept),
             (None, [Text(_), Text(_)]) => Some(Self::Note),
+            (Some(_), [Null, Int(_), Text(_), Int(_)]) => Some(Self::CallName),
+            (None, values) if is_call(values) => Some(Self::Call),
             (None, [Int(_), Int(second), sums @ ..]) if are_amounts(sums) => match sums.len() {
                 5 if DAYS.contains(second) => Some(Self::PoolDay),
                 5 | 6 if *second < LEAST_TIME_MS => Some(Self::ArmDay),
@@ -108,7 +124,20 @@ impl LedgerTable {
 }
 
 fn are_amounts(values: &[FoundValue]) -> bool {
-    values.iter().all(|value| matches!(value, FoundValue::Int(_)))
+    values.iter().all(|value| matches!(value, FoundValue::Int(0..=MAX_COUNT)))
+}
+
+/// Reports whether values are those of a recorded call, whose price, first part and work may be unknown.
+fn is_call(values: &[FoundValue]) -> bool {
+    let is_number = |value: &FoundValue| matches!(value, FoundValue::Int(_));
+    let is_column = |(at, value): (usize, &FoundValue)| match at {
+        // Numbers of names can be negative, and hashes of turns large.
+        0..10 => is_number(value),
+        10..CALL_NUMBERS => are_amounts(std::slice::from_ref(value)),
+        _ => *value == FoundValue::Null || are_amounts(std::slice::from_ref(value)),
+    };
+    (CALL_COLUMNS - 1..=CALL_COLUMNS).contains(&values.len())
+        && values.iter().enumerate().all(is_column)
 }
 
 /// Brings what `old` holds into the empty ledger `new`; says whether no sum of money can be missing.
@@ -132,7 +161,7 @@ pub(super) fn salvage_rows(old: &Path, new: &mut Connection) -> Result<bool> {
         .is_some_and(|notes| notes.iter().any(unknown_spend::is_note));
     // Names may come after what refers to them.
     new.pragma_update(None, "foreign_keys", 0).or_ledger_error()?;
-    let named = write_rows(new, &trees.rows, calls);
+    let named = write_rows(new, &pages, &trees, calls);
     new.pragma_update(None, "foreign_keys", 1).or_ledger_error()?;
     Ok(money && named? && !doubted)
 }
@@ -156,8 +185,8 @@ fn table_roots(pages: &Pages, new: &Connection) -> Result<HashMap<LedgerTable, u
     let root = |table: LedgerTable| {
         let name = table.name();
         let root = match table {
-            // A later version added it, somewhere.
-            LedgerTable::Note => said.get(name),
+            // Later versions added them, somewhere.
+            LedgerTable::Note | LedgerTable::CallName | LedgerTable::Call => said.get(name),
             _ => said.get(name).or_else(|| known.get(name)),
         };
         Some((table, *root?))
@@ -169,6 +198,8 @@ fn table_roots(pages: &Pages, new: &Connection) -> Result<HashMap<LedgerTable, u
 #[derive(Default)]
 struct Trees {
     rows: HashMap<LedgerTable, Vec<FoundRow>>,
+    /// Pages with recorded calls, which are too many for memory.
+    call_pages: Vec<u32>,
     seen: HashSet<u32>,
     whole: HashSet<LedgerTable>,
 }
@@ -186,14 +217,13 @@ impl Trees {
                 whole = false;
                 continue;
             }
-            let node = pages.read_node(number).unwrap_or_default();
-            let rows = self.rows.entry(table).or_default();
-            if !node.whole || !node.rows.iter().all(|row| table.matches_row(row)) {
-                whole = false;
-                rows.extend(pages.search_rows(number, &|row| table.matches_row(row)));
+            let found = read_rows(pages, number, table);
+            whole &= found.whole;
+            match table {
+                LedgerTable::Call => self.call_pages.push(number),
+                _ => self.rows.entry(table).or_default().extend(found.rows),
             }
-            rows.extend(node.rows.into_iter().filter(|row| table.matches_row(row)));
-            next.extend(node.children);
+            next.extend(found.children);
         }
         if whole {
             self.whole.insert(table);
@@ -208,24 +238,41 @@ impl Trees {
                 continue;
             }
             for row in pages.read_node(number).map(|node| node.rows).unwrap_or_default() {
-                if let Some(table) = LedgerTable::from_row(&row) {
-                    self.rows.entry(table).or_default().push(row);
+                match LedgerTable::from_row(&row) {
+                    Some(LedgerTable::Call) => {
+                        self.call_pages.push(number);
+                        break;
+                    }
+                    Some(table) => self.rows.entry(table).or_default().push(row),
+                    None => {}
                 }
             }
         }
     }
 }
 
-/// Writes all rows; says whether every sum of a day has the name of its pool.
-fn write_rows(
-    new: &mut Connection,
-    rows: &HashMap<LedgerTable, Vec<FoundRow>>,
-    calls: bool,
-) -> Result<bool> {
+/// Reads the rows of `table` on a page, also those that its pointers do not lead to if it is damaged.
+fn read_rows(pages: &Pages, number: u32, table: LedgerTable) -> TreePage {
+    let mut node = pages.read_node(number).unwrap_or_default();
+    node.whole &= node.rows.iter().all(|row| table.matches_row(row));
+    if !node.whole {
+        node.rows.retain(|row| table.matches_row(row));
+        node.rows.extend(pages.search_rows(number, &|row| table.matches_row(row)));
+    }
+    node
+}
+
+/// Writes all rows and the sums that can be rebuilt; says whether every sum of a day has the name of its pool.
+fn write_rows(new: &mut Connection, pages: &Pages, trees: &Trees, calls: bool) -> Result<bool> {
     let transaction = new.transaction().or_ledger_error()?;
     for table in LedgerTable::ALL {
-        for row in rows.get(&table).into_iter().flatten() {
+        for row in trees.rows.get(&table).into_iter().flatten() {
             insert_row(&transaction, table, row)?;
+        }
+    }
+    for page in &trees.call_pages {
+        for row in read_rows(pages, *page, LedgerTable::Call).rows {
+            insert_row(&transaction, LedgerTable::Call, &row)?;
         }
     }
     if !calls {
@@ -238,15 +285,23 @@ fn write_rows(
     for sql in [
         "DELETE FROM spent WHERE pool NOT IN (SELECT number FROM pool)",
         "DELETE FROM arm_day WHERE arm NOT IN (SELECT number FROM arm)",
+        "DELETE FROM call WHERE arm NOT IN (SELECT number FROM arm)",
     ] {
         transaction.execute(sql, []).or_ledger_error()?;
     }
+    if !trees.is_whole(LedgerTable::ArmDay) {
+        lost_sums::sum_up_calls(&transaction)?;
+    }
+    if !trees.is_whole(LedgerTable::PoolDay) {
+        lost_sums::sum_up_arms(&transaction)?;
+    }
+    lost_sums::add_unknown_arm(&transaction)?;
     transaction.commit().or_ledger_error()?;
     Ok(nameless == 0)
 }
 
 fn insert_row(new: &Connection, table: LedgerTable, row: &FoundRow) -> Result<()> {
-    let number = FoundValue::Int(row.rowid.unwrap_or_default());
+    let (number, unknown) = (FoundValue::Int(row.rowid.unwrap_or_default()), FoundValue::Null);
     let values = row.values.iter();
     let behind_number = || std::iter::once(&number).chain(values.clone().skip(1)).collect();
     let (sql, values): (String, Vec<&FoundValue>) = match table {
@@ -271,18 +326,25 @@ fn insert_row(new: &Connection, table: LedgerTable, row: &FoundRow) -> Result<()
             (format!("INSERT INTO arm_day(day, arm, {sums}{columns})"), values.collect())
         }
         LedgerTable::Kept => return set_kept(new, row),
-        LedgerTable::Note => {
-            let is_one = |value: &FoundValue| matches!(value, FoundValue::Text(text) if text.len() <= MAX_NOTE_BYTES);
-            if !row.values.iter().all(is_one) {
-                return Ok(());
-            }
-            ("INSERT OR IGNORE INTO note(name, text)".into(), values.collect())
+        LedgerTable::Note if !row.values.iter().all(fits_in_note) => return Ok(()),
+        LedgerTable::Note => ("INSERT OR IGNORE INTO note(name, text)".into(), values.collect()),
+        LedgerTable::CallName => (
+            "INSERT OR IGNORE INTO call_name(number, kind, name, last_day)".into(),
+            behind_number(),
+        ),
+        LedgerTable::Call => {
+            let columns = values.chain(std::iter::once(&unknown)).take(CALL_COLUMNS);
+            ("INSERT OR IGNORE INTO call".into(), columns.collect())
         }
     };
     let places = vec!["?"; values.len()].join(", ");
     let sql = format!("{sql} VALUES ({places}) {}", on_conflict(table));
     let mut insert = new.prepare_cached(&sql).or_ledger_error()?;
     insert.execute(params_from_iter(values)).or_ledger_error().map(|_| ())
+}
+
+fn fits_in_note(value: &FoundValue) -> bool {
+    matches!(value, FoundValue::Text(text) if text.len() <= MAX_NOTE_BYTES)
 }
 
 fn on_conflict(table: LedgerTable) -> String {

@@ -33,6 +33,8 @@ mod hostile;
 #[cfg(test)]
 mod ledger;
 #[cfg(test)]
+mod ledger_damage;
+#[cfg(test)]
 mod ledger_reading;
 #[cfg(test)]
 mod migrations;

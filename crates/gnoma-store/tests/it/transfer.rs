@@ -264,7 +264,7 @@ fn codex_rollouts_are_read() {
         r#"{"type":"response_item","payload":{"type":"reasoning","summary":[{"type":"summary_text","text":"think"}],"encrypted_content":"e"}}"#,
         r#"{"type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{\"cmd\":1}","call_id":"a"}}"#,
         r#"{"type":"response_item","payload":{"type":"custom_tool_call","name":"apply_patch","input":"*** x","call_id":"b"}}"#,
-        r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"a","output":"one"}}"#,
+        r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"a","output":"{\"output\":\"one\",\"metadata\":{\"exit_code\":2}}"}}"#,
         r#"{"type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"b","output":{"content":"two","success":false}}}"#,
         r#"{"type":"event_msg","payload":{"type":"token_count","info":{"last_token_usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":3}}}}"#,
         r#"{"type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{broken","call_id":"c"}}"#,
@@ -277,7 +277,7 @@ fn codex_rollouts_are_read() {
             "user: go",
             "model: (think) | shell{\"cmd\":1} | apply_patch\"*** x\"",
             "used 10+3",
-            "tool: shell=one | !apply_patch=two",
+            "tool: !shell=one | !apply_patch=two",
         ]
     );
     assert_eq!(told[4], "model: shell\"{broken\"");
@@ -340,7 +340,7 @@ fn opencode(folder: &Path) -> PathBuf {
     part(
         "msg_2",
         "prt_4",
-        r#"{"type":"tool","callID":"c1","tool":"bash","state":{"status":"completed","input":{"c":1},"output":"ok"}}"#,
+        r#"{"type":"tool","callID":"c1","tool":"bash","state":{"status":"completed","input":{"c":1},"output":"no","metadata":{"exit":1}}}"#,
     );
     part(
         "msg_2",
@@ -372,7 +372,7 @@ fn opencode_sessions_are_read() {
             "user: go",
             "model: (hm) | bash{\"c\":1} | bash{}",
             "used 5+1",
-            "tool: bash=ok | !bash=bad",
+            "tool: !bash=no | !bash=bad",
             "model: done"
         ]
     );
@@ -388,7 +388,7 @@ fn what_opencode_exports_is_read_and_its_database_is_not() {
         {"info":{"id":"msg_1","role":"user","time":{"created":5}},"parts":[{"type":"text","text":"go"}]},
         {"info":{"id":"msg_2","role":"assistant","providerID":"p","modelID":"m"},"parts":[
             {"type":"step-start"},
-            {"type":"tool","callID":"c1","tool":"bash","state":{"status":"completed","input":{"c":1},"output":"ok"}},
+            {"type":"tool","callID":"c1","tool":"bash","state":{"status":"completed","input":{"c":1},"output":"ok","metadata":{"exit":0}}},
             {"type":"step-finish","tokens":{"input":3,"output":1,"cache":{"read":2,"write":0}}},
             {"type":"text","text":"done"},
             {"type":"patch"}]}]}"#;

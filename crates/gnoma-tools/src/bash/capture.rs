@@ -107,7 +107,7 @@ impl Capture {
         let tail = tail.utf8_chunks().last().map_or("", |chunk| chunk.valid());
         // A secret that a limit cut in two would not be recognised any more.
         let (head, tail) =
-            (text_truncation::before_last_word(head), text_truncation::behind_first_word(tail));
+            (text_truncation::before_last_word(head), text_truncation::skip_partial_word(tail));
         let left_out = self.total_bytes - (head.len() + tail.len()) as u64;
         let (head, tail) = (without_line_break(head), without_line_break(tail));
         format!("{head}\n[... {left_out} bytes left out ...]\n{tail}")

@@ -9,11 +9,17 @@ use tokio::time::Instant;
 /// The time for which a program that has drawn a screen writes nothing until it is taken to wait. Shorter than the
 /// usual interval of `watch`, longer than editors need to save and end.
 const SILENCE: Duration = Duration::from_millis(1500);
+/// The time for which a program may draw on a full screen until it is taken to show it to a person: such as `watch`
+/// with a short interval, or a monitor.
+const MAX_DRAWING: Duration = Duration::from_secs(8);
 /// Most bytes of the parameters of a control sequence; longer ones place no cursor.
 const MAX_PARAMETER_BYTES: usize = 16;
 /// Blanks from the beginning of a line from which on they erase a screen: half of 24 rows of 80. Programs write them
 /// to a terminal that cannot clear.
 const MIN_ERASING_BLANKS: usize = 960;
+
+/// Columns of the screen that programs draw on if they find no terminal.
+const COLUMNS: usize = 80;
 
 /// The end of a line in which an editor says that it has no terminal.
 const NO_TERMINAL: &str = "not to a terminal";
@@ -38,6 +44,8 @@ pub(super) struct ScreenWatch {
     is_full: bool,
     /// The time of the last output.
     wrote_at: Option<Instant>,
+    /// The time at which the screen was taken that is open now.
+    taken_at: Option<Instant>,
 }
 
 /// The place in a control sequence.
@@ -58,6 +66,7 @@ impl ScreenWatch {
         for c in text.chars() {
             self.read_char(c);
             self.last = c;
+            self.taken_at = self.is_full.then(|| self.taken_at.unwrap_or(now));
         }
     }
 
@@ -66,16 +75,25 @@ impl ScreenWatch {
         (self.is_full || self.is_placed) && self.last != '\n'
     }
 
-    /// Returns the time from which on the program is taken to wait, if it writes nothing until then. A placed cursor
-    /// alone is no reason: progress bars place it, and then work in silence.
+    /// Returns the time from which on the program is taken to wait: when it has written nothing for a while, or has
+    /// held a full screen for long. A placed cursor alone is no reason: progress bars place it, and then work in
+    /// silence.
     pub(super) fn waits_from(&self) -> Option<Instant> {
         let is_certain = self.is_full || self.is_placed && self.says_no_terminal;
-        self.wrote_at.filter(|_| is_certain && self.is_open()).map(|at| at + SILENCE)
+        let silent_from = self.wrote_at.filter(|_| is_certain && self.is_open())? + SILENCE;
+        let shown_from = self.taken_at.map(|at| at + MAX_DRAWING);
+        Some(shown_from.map_or(silent_from, |from| from.min(silent_from)))
     }
 
-    /// Reports whether a screen is open on which nothing has changed for a while.
-    pub(super) fn is_still(&self, now: Instant) -> bool {
-        self.is_open() && self.wrote_at.is_some_and(|at| at + SILENCE <= now)
+    /// Reports whether the program waits for a person now.
+    pub(super) fn waits_at(&self, now: Instant) -> bool {
+        self.waits_from().is_some_and(|from| from <= now)
+    }
+
+    /// Reports whether a full screen is open, or another one on which nothing has changed for a while.
+    pub(super) fn shows_screen(&self, now: Instant) -> bool {
+        let is_still = self.wrote_at.is_some_and(|at| at + SILENCE <= now);
+        self.is_open() && (self.is_full || is_still)
     }
 
     fn read_char(&mut self, c: char) {
@@ -118,15 +136,23 @@ fn is_first_place(parameters: &str) -> bool {
     parameters.split(';').all(|number| matches!(number, "" | "0" | "1"))
 }
 
-/// Returns the text about a program that wants a person, with what stands on its screen.
-pub(super) fn describe_screen(shown: &str) -> String {
-    let rows = shown.lines().map(str::trim_end).filter(|row| !matches!(row.trim(), "" | "~"));
-    let mut text = format!("Stopped: {REMEDY}");
+/// Returns the text about a program that wants a person, with what stands on its screen, behind the word `done` about
+/// what was done, or has to be.
+pub(super) fn describe_screen(done: &str, shown: &str) -> String {
+    let rows = shown.lines().map(row_text).filter(|row| !matches!(row.trim(), "" | "~"));
+    let mut text = format!("{done}: {REMEDY}");
     for row in rows {
         text.push('\n');
         text.push_str(row);
     }
     text
+}
+
+/// Returns the text of a row, without the blanks that erased what was there before.
+fn row_text(row: &str) -> &str {
+    let row = row.trim_end();
+    let text = row.trim_start();
+    if row.len() - text.len() >= COLUMNS { text } else { row }
 }
 
 #[cfg(test)]
@@ -182,8 +208,28 @@ mod tests {
     }
 
     #[test]
+    fn program_that_draws_on_a_full_screen_without_a_pause_waits_as_well() {
+        let begin = Instant::now();
+        let second = Duration::from_secs(1);
+        let mut screen = ScreenWatch::default();
+        screen.push("\u{1b}[?1049h", begin);
+        for time in 1..=20 {
+            screen.push("\u{1b}[1;1Hframe", begin + second * time);
+            assert!(screen.shows_screen(begin + second * time));
+        }
+        assert_eq!(screen.waits_from(), Some(begin + MAX_DRAWING));
+        assert!(screen.waits_at(begin + MAX_DRAWING) && !screen.waits_at(begin + second));
+        screen.push("\u{1b}[?1049l\u{1b}[?1049h\u{1b}[1;1Hother", begin + second * 21);
+        assert_eq!(screen.waits_from(), Some(begin + second * 21 + SILENCE));
+        screen.push("\u{1b}[?1049l", begin + second * 22);
+        assert_eq!(screen.waits_from(), None);
+    }
+
+    #[test]
     fn rows_without_text_are_left_out_of_what_is_told() {
-        let text = describe_screen("built\nhello      \n~     \n~\n\n     1,1  All");
+        let erased = describe_screen("Stopped", &format!("{}Every 2.0s: date", " ".repeat(1920)));
+        assert!(erased.ends_with(".\nEvery 2.0s: date"), "{erased}");
+        let text = describe_screen("Stopped", "built\nhello      \n~     \n~\n\n     1,1  All");
         assert!(text.contains("person at a terminal") && text.contains("`fs.edit`"), "{text}");
         assert!(text.ends_with(".\nbuilt\nhello\n     1,1  All"), "{text}");
     }

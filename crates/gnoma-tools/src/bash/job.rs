@@ -9,6 +9,7 @@ use gnoma_core::{
 use serde::Deserialize;
 
 use super::{
+    full_screen::describe_screen,
     jobs::{JobError, JobId, JobPoll, JobState, Jobs},
     shared::ShellTools,
     unattended_environment::suggest_remedy,
@@ -134,7 +135,7 @@ fn list_jobs(jobs: &Jobs) -> ToolOutput {
 }
 
 fn describe_poll(id: JobId, news: JobPoll) -> ToolOutput {
-    let JobPoll { command, state, age, output, warning } = news;
+    let JobPoll { command, state, age, output, wants_person, warning } = news;
     // The age makes each poll's answer a new one: waiting is no loop.
     let age = if state == JobState::Running {
         format!(" for {}", duration::format_precise_duration(age))
@@ -142,7 +143,8 @@ fn describe_poll(id: JobId, news: JobPoll) -> ToolOutput {
         String::new()
     };
     let remedy = suggest_remedy(&output).map(|remedy| format!("\n{remedy}")).unwrap_or_default();
-    let output = if output.is_empty() { "(no new output)" } else { &output };
+    let output = if output.is_empty() { "(no new output)".to_owned() } else { output };
+    let output = if wants_person { describe_screen("`kill` it", &output) } else { output };
     let warning = if warning.is_empty() { warning } else { format!("\n{warning}") };
     ToolOutput {
         report: match state {

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     capture::ScreenCapture,
+    full_screen::ScreenWatch,
     guarded_names::AbsentNames,
     process::{Group, Process, ShellEnd},
     shell::Shell,
@@ -100,6 +101,8 @@ pub(super) struct JobPoll {
     pub(super) age: Duration,
     /// Output since the last poll.
     pub(super) output: String,
+    /// True if the job has drawn on a full screen and waits for a person.
+    pub(super) wants_person: bool,
     /// A warning about what appeared in the workspace that programs may run; empty if nothing did.
     pub(super) warning: String,
 }
@@ -132,7 +135,15 @@ struct JobEntry {
 #[derive(Debug)]
 struct Log {
     unread: ScreenCapture,
+    screen: ScreenWatch,
     state: JobState,
+}
+
+impl Log {
+    fn push(&mut self, text: &str) {
+        self.unread.push(text);
+        self.screen.push(text, tokio::time::Instant::now());
+    }
 }
 
 impl Jobs {
@@ -203,6 +214,8 @@ impl Jobs {
             state: log.state,
             age: job.started.elapsed(),
             output: log.unread.take_text(),
+            wants_person: log.state == JobState::Running
+                && log.screen.waits_at(tokio::time::Instant::now()),
             warning: warning.unwrap_or_default(),
         })
     }
@@ -291,6 +304,7 @@ impl JobTable {
             input: input.map(|input| Arc::new(tokio::sync::Mutex::new(input))),
             log: Arc::new(Mutex::new(Log {
                 unread: ScreenCapture::new(),
+                screen: ScreenWatch::default(),
                 state: JobState::Running,
             })),
             stop: CancellationToken::new(),
@@ -314,7 +328,7 @@ async fn follow_job(
     room: Room,
 ) {
     let _over = over.drop_guard();
-    let keep = |text: &str| lock_ignoring_poison(&log).unread.push(text);
+    let keep = |text: &str| lock_ignoring_poison(&log).push(text);
     let state = tokio::select! {
         biased;
         () = stop.cancelled() => JobState::Killed,

@@ -3,6 +3,8 @@
 //! It waits for the shell that it started, never for the pipe that children inherit: a child that still holds the
 //! pipe becomes a background job. It has no terminal, and it does not judge commands, which is the guard's task.
 
+#[cfg(target_os = "linux")]
+mod absent_names;
 mod capture;
 #[cfg(target_os = "linux")]
 mod chosen_changes;
@@ -65,19 +67,15 @@ use self::{
     jobs::Jobs,
     process::{Process, ProcessEvent, ShellEnd},
     reading_commands::{ReadingRuns, STOP_AT_ERROR},
-    shared::ShellTools,
+    shared::{ShellTools, read_time_limit},
     shell::Shell,
     start_error::CommandStartError,
     stray_files::StrayFiles,
+    unattended_environment::suggest_remedy_without_input,
     watch::ProgressWatch,
     write_limits::{NoRoom, Room},
 };
 use crate::{ToolOptions, args};
-
-/// Shortest time-out a call can ask for, in seconds.
-const MIN_TIMEOUT_SECONDS: f64 = 1.0;
-/// Longest time-out a call can ask for, in seconds; what takes longer is for the background.
-const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
 
 /// The shell tools. They share their background jobs, which end with the last of them.
 pub(crate) fn shell_tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
@@ -228,11 +226,11 @@ impl ShellTools {
         call: CallId,
         cx: ToolCx,
     ) -> ToolOutcome {
-        let time = arguments.timeout.map_or(self.default_timeout, |seconds| {
-            Duration::from_secs_f64(seconds.clamp(MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS))
-        });
         // Only steps of tasks stop at an error.
         let is_of_step = arguments.stop_at_error == Some(true);
+        let time = arguments
+            .timeout
+            .map_or(self.default_timeout, |timeout| read_time_limit(timeout, is_of_step));
         let limit = TimeLimit { time, is_of_step };
         let command = if is_of_step {
             format!("{STOP_AT_ERROR}{}", arguments.command)
@@ -409,8 +407,8 @@ async fn follow_process(
             biased;
             () = &mut stopped => return FollowEnd::Cancelled,
             () = &mut time_is_up => {
-                let is_still = transcript.screen.is_still(Instant::now());
-                return if is_still { FollowEnd::WantsPerson } else { FollowEnd::TimedOut };
+                let shows_screen = transcript.screen.shows_screen(Instant::now());
+                return if shows_screen { FollowEnd::WantsPerson } else { FollowEnd::TimedOut };
             }
             step = process.next() => match step {
                 ProcessEvent::Wrote(text) => transcript.push(text),
@@ -433,7 +431,7 @@ fn command_outcome(
     output: String,
     repeats: Option<&str>,
 ) -> ToolOutcome {
-    let remedy = suggest_remedy(&output).unwrap_or_default();
+    let remedy = suggest_remedy_without_input(&output).unwrap_or_default();
     if ending == ShellEnd::Code(0) {
         let mut text = if output.is_empty() { "(no output)".to_owned() } else { output };
         add_line(&mut text, remedy);
@@ -458,7 +456,7 @@ fn timed_out(command: String, limit: TimeLimit, output: &str) -> ToolOutcome {
     let time = duration::format_duration(limit.time);
     let mut text = format!("Stopped after {time}, before it ended");
     // What waits for an answer ends no sooner with more time.
-    let remedy = suggest_remedy(output);
+    let remedy = suggest_remedy_without_input(output);
     text.push_str(match remedy {
         Some(_) => ".",
         None if limit.is_of_step => {
@@ -473,7 +471,7 @@ fn timed_out(command: String, limit: TimeLimit, output: &str) -> ToolOutcome {
 
 /// The outcome of a command that was stopped because it waits for a person at a terminal.
 fn screen_outcome(command: String, output: &str) -> ToolOutcome {
-    let mut text = describe_screen(output);
+    let mut text = describe_screen("Stopped", output);
     add_line(&mut text, suggest_remedy(output).unwrap_or_default());
     failure_without_code(command, text)
 }

@@ -1,5 +1,6 @@
-//! What lies beside the workspace and the folders above it, which a command on trial finds and cannot open. What such a
-//! command reads is only known when it runs: with nothing in these folders it would say that what is there is not.
+//! What lies beside the workspace and the folders above it, which a command on trial finds and cannot open, and these
+//! folders, which it cannot list. What such a command reads is only known when it runs: with nothing in these folders it
+//! would say that what is there is not.
 //!
 //! Names that begin with a dot are left out: programs look for their settings there by themselves.
 
@@ -21,12 +22,13 @@ const MAX_ENTRIES: usize = 4096;
 /// A folder of libraries that programs look for in all folders above theirs.
 const SEARCHED_ABOVE: &str = "node_modules";
 /// Variables that say where somebody is, and not where programs look for something.
-const NOT_SEARCHED: [&str; 3] = ["HOME", "OLDPWD", "PWD"];
+const NOT_SEARCHED: [&str; 2] = ["OLDPWD", "PWD"];
 
-/// Lists what lies in the folders above these roots and is neither shown nor hidden by the policy: folders, and with
-/// `has_files` also files and folders of libraries. Programs that are not of the shell look for these in all folders
-/// above. Names that lead to a path in `variables` are left out, because programs look there by themselves, and so are
-/// places of mounts, because a server that does not answer would hold up each command.
+/// Lists the folders above these roots that are neither shown nor hidden by the policy, and what lies in them: folders,
+/// and with `has_files` also files and folders of libraries. Programs that are not of the shell look for these in all
+/// folders above. Names that lead to a path in `variables` are left out, because programs look there by themselves, as the
+/// sandbox looks for caches in the home, and so are places of mounts, because a server that does not answer would hold up
+/// each command.
 pub(super) fn list_outside_names(
     roots: &[PathBuf],
     policy: &Policy,
@@ -55,8 +57,9 @@ pub(super) fn list_outside_names(
             folders.push(folder);
         }
     }
-    let names = folders.into_iter().flat_map(|folder| absent.list_others(folder, has_files));
-    names.take(MAX_NAMES).collect()
+    let names = folders.iter().flat_map(|folder| absent.list_others(folder, has_files));
+    let names = names.take(MAX_NAMES);
+    folders.iter().map(|folder| folder.to_path_buf()).chain(names).collect()
 }
 
 /// Places that are not listed.
@@ -121,7 +124,9 @@ mod tests {
             return gnoma_testkit::skip_test("`/dev/shm` cannot be written");
         };
         let at = |name: &str| folder.path().join(name);
-        for name in ["work/src", "other", ".config", "tools", "keys", "sdk/lib", "node_modules"] {
+        for name in
+            ["work/src", "other", ".config", "tools", "keys", "sdk/lib", "node_modules", "home/me"]
+        {
             fs::create_dir_all(at(name)).unwrap();
         }
         fs::write(at("notes"), "").unwrap();
@@ -129,8 +134,8 @@ mod tests {
         let shown = vec![at("work"), at("tools/bin")];
         let readable = ReadScope::Only { shown, hidden: vec![at("keys"), at("other/key")] };
         let policy = Policy { readable, ..Policy::default() };
-        let variables =
-            [("LD_LIBRARY_PATH", "sdk/lib"), ("OLDPWD", "other")].map(|(name, path)| {
+        let variables = [("LD_LIBRARY_PATH", "sdk/lib"), ("OLDPWD", "other"), ("HOME", "home/me")]
+            .map(|(name, path)| {
                 (name.into(), OsString::from_iter(["/x:".into(), at(path).into_os_string()]))
             });
         let names = |has_files| {
@@ -138,11 +143,11 @@ mod tests {
             names.retain(|path| path.starts_with(folder.path()));
             names
         };
-        assert_eq!(names(false), [at("other")]);
+        assert_eq!(names(false), [folder.path().to_owned(), at("other")]);
         let writable = vec![at("other/cache")];
         let caching = Policy { writable, ..policy.clone() };
         assert!(!list_outside_names(&[at("work")], &caching, &[], false).contains(&at("other")));
-        assert_eq!(names(true), [at("node_modules"), at("notes"), at("other")]);
+        assert_eq!(names(true).split_off(1), [at("node_modules"), at("notes"), at("other")]);
         let temporary = tempfile::tempdir_in("/tmp").unwrap();
         fs::create_dir(temporary.path().join("beside")).unwrap();
         let root = temporary.path().join("work");

@@ -79,8 +79,9 @@ pub(super) fn held_to_reading(
         inside.iter().any(|path| path.starts_with(secret) || secret.starts_with(path))
             || outside.iter().any(|path| path.starts_with(secret))
     };
-    let around: Vec<PathBuf> =
-        found.repositories.iter().flat_map(WorkspaceRepository::places).cloned().collect();
+    let around = found.repositories.iter().flat_map(WorkspaceRepository::places);
+    let marks = found.repositories.iter().flat_map(|found| &found.work_tree_marks);
+    let around: Vec<PathBuf> = around.chain(marks).cloned().collect();
     let bare_repository = found.is_in_bare_repository();
     let secrets = found.survey.secrets.into_iter();
     let sealed: Vec<_> = secrets.filter(|secret| !is_secret_granted(secret)).collect();

@@ -163,6 +163,8 @@ struct SandboxDenials {
     missed_server: bool,
     /// `true` if processes that the command left in the background were ended.
     left_running: bool,
+    /// `true` for processes and the root of the machine if the command listed those that the sandbox shows.
+    partial_lists: [bool; 2],
 }
 
 impl SandboxDenials {
@@ -172,9 +174,14 @@ impl SandboxDenials {
             (gnoma_sandbox::decode_tried_file(message), gnoma_sandbox::is_unreached(message));
         self.tried.extend(file);
         let left = gnoma_sandbox::is_left_running(message);
+        let listed =
+            [gnoma_sandbox::is_process_list(message), gnoma_sandbox::is_root_list(message)];
         self.missed_server |= missed;
         self.left_running |= left;
-        file.is_some() || missed || left
+        for (known, new) in self.partial_lists.iter_mut().zip(listed) {
+            *known |= new;
+        }
+        file.is_some() || missed || left || listed.contains(&true)
     }
 }
 
@@ -254,6 +261,12 @@ impl Process {
     /// [`Self::tried_files`].
     pub(super) fn has_left_running(&self) -> bool {
         self.met.left_running
+    }
+
+    /// Reports for processes and the root of the machine whether the command listed those that the sandbox shows;
+    /// complete like [`Self::tried_files`].
+    pub(super) fn partial_lists(&self) -> [bool; 2] {
+        self.met.partial_lists
     }
 
     /// The group, for those who must end it from outside.

@@ -80,6 +80,13 @@ impl TrialPolicy {
     pub(super) fn sealed_files(&self) -> Vec<PathBuf> {
         self.policy.sealed.clone()
     }
+
+    /// The places that the command finds, or that are hidden from it.
+    pub(super) fn known_places(&self) -> Vec<PathBuf> {
+        let Policy { readable, writable, .. } = &self.policy;
+        let shown = readable.shown_paths().unwrap_or_default().iter();
+        shown.chain(readable.hidden_paths()).chain(writable).cloned().collect()
+    }
 }
 
 /// The walls of a session, once they are needed.
@@ -199,6 +206,8 @@ impl Shell {
 
     fn build_sandbox(&self, launcher: &Path, support: &Support) -> SessionSandbox {
         let walls = SessionSandbox::new(launcher.to_owned(), support);
+        let is_required = matches!(self.sandbox, Sandbox::Walled { required: true, .. });
+        let walls = if is_required { walls.requiring_namespaces() } else { walls };
         match &self.environment {
             Some(variables) => walls.with_environment(variables.clone()),
             None => walls,

@@ -11,7 +11,9 @@ use gnoma_sandbox::{
 use tokio::task::spawn_blocking;
 
 use super::{
-    FollowEnd, TimeLimit, Transcript, add_line, follow_process,
+    FollowEnd, TimeLimit, Transcript,
+    absent_names::names_said_absent,
+    add_line, follow_process,
     process::{Process, ShellEnd},
     reading_commands,
     shared::ShellTools,
@@ -105,7 +107,7 @@ impl ShellTools {
             return Err(ToolOutcome::failure_text(NO_TRIAL));
         };
         let (layer, overlays) = begin_layers(trials, policy.beside.clone()).await?;
-        let sealed = policy.sealed_files();
+        let (sealed, known) = (policy.sealed_files(), policy.known_places());
         let layers = overlays.iter().map(|overlay| overlay.upper.clone());
         let room = self.shell.session_room(cx).with_layers(layers).wait_until_full();
         let mut process = self
@@ -129,10 +131,21 @@ impl ShellTools {
         process.drain_output(|text| transcript.push(text)).await;
         let mut text = transcript.take_text();
         let tried = process.tried_files(&text, &cx.cwd);
-        let outside = process.tried_outside();
-        add_line(&mut text, trial_limits::note_of_left(process.has_left_running()));
+        let mut outside = process.tried_outside();
+        if outside.is_empty() {
+            outside = names_said_absent(&text, (&cx.cwd, &cx.roots), &known);
+        }
+        add_sandbox_notes(&mut text, &process);
         let missed_server = process.has_missed_server();
         Ok(TriedCommand { layer, ending, text, tried, outside, missed_server, sealed })
+    }
+}
+
+/// Adds what the model must know of a trial to make sense of what the command says.
+fn add_sandbox_notes(text: &mut String, process: &Process) {
+    add_line(text, trial_limits::note_of_left(process.has_left_running()));
+    for note in trial_limits::notes_of_lists(process.partial_lists()) {
+        add_line(text, note);
     }
 }
 

@@ -16,6 +16,12 @@ const MISSED_SERVER: &str = "It tried to reach a server, and the sandbox has no 
 /// The note for the model about a command that tried to reach a server.
 const NO_SERVERS: &str = "[it tried to reach a server; trial runs have no network and do not see the servers of this machine]";
 
+/// The notes for the model about a command that listed processes, or the root of the machine.
+const PARTIAL_LISTS: [&str; 2] = [
+    "[it listed processes; trial runs see only their own, not those of this machine]",
+    "[it listed `/`, of which trial runs see only a part]",
+];
+
 /// The note for the model about processes that a command left in the background.
 const ENDED_WITH_TRIAL: &str = "[what it left in the background was ended with the trial; servers and watchers need `background`]";
 
@@ -101,6 +107,11 @@ fn this_or_these(files: &[PathBuf]) -> &'static str {
 /// Returns the note for the model about a command that tried to reach a server.
 pub(super) fn note_of_servers(missed: bool) -> &'static str {
     if missed { NO_SERVERS } else { "" }
+}
+
+/// Returns the notes for the model about a command that listed processes, or the root of the machine.
+pub(super) fn notes_of_lists(listed: [bool; 2]) -> impl Iterator<Item = &'static str> {
+    listed.into_iter().zip(PARTIAL_LISTS).filter_map(|(is_met, note)| is_met.then_some(note))
 }
 
 /// Returns the note for the model about processes that a command left in the background.

@@ -132,6 +132,21 @@ pub fn suggest_remedy(output: &str) -> Option<&'static str> {
     }
 }
 
+/// The ends of a line in which a program asks for input and waits behind it.
+const QUESTION_ENDS: [&str; 5] = ["? ", ": ", "> ", ") ", "] "];
+
+/// Returns the same advice as [`suggest_remedy`], or that for a command which ended at a question because it had
+/// nothing to read.
+pub(super) fn suggest_remedy_without_input(output: &str) -> Option<&'static str> {
+    let asks = QUESTION_ENDS.iter().any(|end| output.ends_with(end));
+    suggest_remedy(output).or_else(|| {
+        asks.then_some(
+            "[It asks for input, and nobody can type here. Give the answers as arguments or through a pipe; to answer one \
+             by one, start it with `background` and use `send` of `job`]",
+        )
+    })
+}
+
 /// Reports whether a program says in this line that the editor is not there. Where nothing follows the name it is
 /// the value of a variable or a setting that was asked for.
 fn tells_of_editor(line: &str) -> bool {
@@ -158,6 +173,20 @@ mod tests {
             "exec: \"gnoma-has-no-editor\": executable file not found in $PATH",
         ] {
             assert!(suggest_remedy(output).is_some(), "{output}");
+        }
+    }
+
+    #[test]
+    fn command_that_ends_at_a_question_is_told_how_to_answer() {
+        for output in
+            ["(1/1) Stage this hunk [y,n,q,?]? ", "Password: ", ">>> ", "(gdb) ", "a\n[y/N] "]
+        {
+            let remedy = suggest_remedy_without_input(output).unwrap_or_default();
+            assert!(remedy.contains("as arguments or through a pipe"), "{output}");
+            assert_eq!(suggest_remedy(output), None, "{output}");
+        }
+        for output in ["", "done", "a: \nb", "name: x", "Continue? y"] {
+            assert_eq!(suggest_remedy_without_input(output), None, "{output}");
         }
     }
 

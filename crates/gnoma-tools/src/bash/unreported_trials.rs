@@ -83,7 +83,7 @@ fn below_named_folders(
 }
 
 /// A path without `.` and `..`, by its letters.
-fn without_dots(path: &Path) -> PathBuf {
+pub(super) fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

@@ -32,6 +32,13 @@ impl FoundInWorkspace {
     pub(super) fn is_in_bare_repository(&self) -> bool {
         self.repositories.iter().any(|found| found.is_bare)
     }
+
+    /// Drops the `.git` files of other work trees.
+    pub(super) fn forget_work_tree_marks(&mut self) {
+        for found in &mut self.repositories {
+            found.work_tree_marks.clear();
+        }
+    }
 }
 
 /// The policy with the session's temporary files in place of the machine's, of which only that is there which the

@@ -79,6 +79,8 @@ struct TaskArguments {
     model: Option<String>,
     /// A model that is taken if it is there. Not offered to models.
     prefers: Option<String>,
+    /// The step of a saved task that it is, for what the router learns. Not offered to models.
+    step: String,
     provider: Option<String>,
     tools: Option<Vec<String>>,
     folder: Option<String>,
@@ -201,6 +203,7 @@ fn plan_elf(
         isolation: parse_isolation(wanted.isolation.as_deref())?,
         may_spawn: wanted.may_spawn,
         preferred_model: wanted.prefers.or_else(|| agent.and_then(|agent| agent.model.clone())),
+        step: wanted.step,
         resume: wanted.resume,
         call: None,
         prompt: build_prompt(agent),

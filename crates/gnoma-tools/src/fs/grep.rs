@@ -202,7 +202,7 @@ fn excerpt_line(line: &[u8], pattern: &LinePattern) -> String {
     let part = part.trim_matches(char::REPLACEMENT_CHARACTER);
     let (before, after) = (start > 0, end < line.len());
     // Nor may it split a secret, which would not be recognised any more. The match is shown, though.
-    let behind = if before { text_truncation::behind_first_word(part) } else { part };
+    let behind = if before { text_truncation::skip_partial_word(part) } else { part };
     let skipped =
         Some(part.len() - behind.len()).filter(|skipped| start + skipped <= at).unwrap_or(0);
     let part = part.get(skipped..).unwrap_or(part);

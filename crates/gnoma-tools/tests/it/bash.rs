@@ -124,6 +124,8 @@ async fn editors_and_questions_end_at_once_and_a_word_says_so() {
         "git -c core.pager=./ed.sh log --oneline | wc -l; man ls 2>/dev/null | head -1; echo end";
     let ended = timeout(Duration::from_secs(10), bench.command(pages)).await.unwrap();
     assert!(text(&ended).ends_with("end"), "{}", text(&ended));
+    let asked = bench.command("printf 'name? '; read name").await;
+    assert!(text(&asked).contains("Give the answers as arguments"), "{}", text(&asked));
 }
 
 #[tokio::test]
@@ -137,6 +139,11 @@ async fn program_that_draws_a_screen_and_waits_is_ended_with_advice() {
         assert!(is_failed(&ended) && text.contains("waits for a person at a terminal"), "{text}");
         assert!(text.contains("`fs.edit`") && !text.contains("longer `timeout`"), "{text}");
     }
+    let bench = Bench::new();
+    let menu = json!({ "command": "printf '\\033[?1049hmenu'; sleep 60", "background": true });
+    bench.call("bash", &menu).await;
+    let polled = bench.poll_until(1, "`kill` it: it draws on a full screen").await;
+    assert!(polled.contains("menu"), "{polled}");
     // One that ends by itself does so.
     let ends = "printf '\\033[24;1Hsaved'; sleep 0.3; printf '\\r\\n'; sleep 2; echo end";
     let done = Bench::new().command(ends).await;

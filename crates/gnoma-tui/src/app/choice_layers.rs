@@ -183,7 +183,12 @@ impl State {
 
     /// Offers these themes; that of the settings is in use, and what is wrong with it is said.
     pub fn use_themes(&mut self, themes: Arc<ThemeSet>) {
-        for fault in themes.faults_of(&self.theme) {
+        let mut faults = themes.faults_of(&self.theme);
+        let is_known = themes.names().any(|known| known == self.theme);
+        if !is_known && faults.is_empty() && !self.theme.is_empty() {
+            faults.push(format!("there is no theme `{}`; /theme lists them", self.theme));
+        }
+        for fault in faults {
             self.show_warning(&fault);
         }
         self.window.themes = themes;

@@ -94,7 +94,7 @@ impl State {
             }
             SetupStep::Left if setup.is_again() => self.setup.wanted_model = None,
             SetupStep::Left => {
-                self.show_note("no provider is set up yet. /login adds one");
+                self.append_note("no provider is set up yet. /login adds one");
             }
         }
     }
@@ -106,7 +106,7 @@ impl State {
         outcome: Result<String, RequestError>,
     ) {
         if let Ok(text) = &outcome {
-            self.show_note(text);
+            self.append_note(text);
         }
         if let Some(Layer::Setup(mut setup)) =
             self.layer.take_if(|layer| matches!(layer, Layer::Setup(_)))

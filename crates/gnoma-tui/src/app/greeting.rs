@@ -16,6 +16,8 @@ use crate::{
 const MAX_INSTRUCTIONS: usize = 3;
 /// Characters of the title of a conversation.
 const MAX_TITLE_CHARS: usize = 60;
+/// The line in place of the composer's placeholder, where nothing is redrawn.
+const HOW_TO_BEGIN: &str = "Type a message and press Enter. /help lists the commands";
 
 impl State {
     /// Says where a session works in which nothing was said, what holds there, and how to return to the last one.
@@ -27,7 +29,8 @@ impl State {
         let Some(lines) = greeting_lines(&self.session, self.facts.model.as_deref()) else {
             return;
         };
-        let mut lines = lines.into_iter();
+        let how_to_begin = self.accessible.then(|| HOW_TO_BEGIN.to_owned());
+        let mut lines = lines.into_iter().chain(how_to_begin);
         let first = lines.next().map(|first| {
             Line::from([
                 Span::new("gnoma ".to_owned(), Style::with_ink(TextRole::Accent).bold()),
@@ -75,7 +78,7 @@ impl State {
             0 => String::new(),
             hidden => format!(". {hidden} earlier messages are not shown"),
         };
-        self.show_note(&format!("Continuing {copy}{title}, {when}{earlier}"));
+        self.append_note(&format!("Continuing {copy}{title}, {when}{earlier}"));
     }
 
     /// Moves what was queued for another session from the queue to the prompts that Up brings back.
@@ -94,8 +97,8 @@ impl State {
         match others.len() {
             0 => return,
             1 => self
-                .show_note("A message queued in another session was not sent: Up brings it back"),
-            count => self.show_note(&format!(
+                .append_note("A message queued in another session was not sent: Up brings it back"),
+            count => self.append_note(&format!(
                 "{count} messages queued in another session were not sent: Up brings them back"
             )),
         }

@@ -17,7 +17,7 @@ use crate::{
 const MAX_TITLE_CHARS: usize = 80;
 
 impl State {
-    fn take_in(&mut self, input: Input) {
+    fn dispatch_input(&mut self, input: Input) {
         match input {
             Input::Tick(now) => self.tick(now),
             Input::Session(envelope) => self.on_envelope(envelope),
@@ -63,7 +63,7 @@ impl State {
         let was_open = !mem::replace(&mut self.session.is_closed, true);
         // Where no provider is set up yet, the first start says what to do.
         if was_open && self.session.view.parent.is_some() {
-            self.show_note("The elf has ended");
+            self.append_note("The elf has ended");
         } else if was_open && self.setup.found.is_none() {
             self.show_warning(if self.session.view.messages > 0 {
                 "Session closed. Use /resume to reopen it; your draft is saved"
@@ -105,7 +105,7 @@ impl View for State {
     fn on_input(&mut self, input: Input) -> Vec<Effect> {
         self.window.script.is_stale |=
             matches!(input, Input::Session(_) | Input::Snapshot(_) | Input::Reply { .. });
-        self.take_in(input);
+        self.dispatch_input(input);
         self.run_follow_ups();
         mem::take(&mut self.effects)
     }

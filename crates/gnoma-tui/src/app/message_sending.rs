@@ -192,7 +192,7 @@ impl State {
             self.queue.waiting.push_back(sent.draft.into());
             self.hold_queue();
             return self.show_warning(if self.setup.found.is_some() {
-                "No provider set up. Your message is queued; set one up with /provider"
+                "No provider set up. Your message is queued; set one up with /login"
             } else if self.session.view.messages > 0 {
                 "Session closed. Your message is queued; reopen it with /resume"
             } else {
@@ -223,7 +223,7 @@ impl State {
         let is_held = self.queue.is_held();
         self.queue.is_held = is_held;
         self.queue.waiting.push_back(draft.into());
-        self.show_note(if is_held {
+        self.append_note(if is_held {
             "Your message is queued. Press Enter to send what is queued once the server is back"
         } else {
             "Your message is queued and will be sent once the server is back"
@@ -355,9 +355,11 @@ impl State {
         let lines: Vec<String> =
             self.queue.waiting.iter().map(|waiting| waiting.line.clone()).collect();
         for line in lines {
-            self.show_note(&format!("Queued: {line}"));
+            self.append_note(&format!("Queued: {line}"));
         }
-        self.show_note("Press Enter on an empty line to send the first, or /drop to discard them");
+        self.append_note(
+            "Press Enter on an empty line to send the first, or /drop to discard them",
+        );
     }
 
     /// Forgets what waits to be sent; says how much that was.

@@ -183,7 +183,7 @@ impl State {
             PromptVerdict::WriteAnswer => {
                 self.layer = Some(Layer::field("Your answer", "", FieldPurpose::Reply(call)));
             }
-            PromptVerdict::NamePart => self.name_part(call),
+            PromptVerdict::NamePart => self.choose_parts(call),
             PromptVerdict::EditRule => self.edit_rule(call),
             PromptVerdict::NextScope => self.next_scope(&call),
         }
@@ -314,7 +314,7 @@ impl State {
     ) {
         let scope = match text_of(result) {
             Ok(text) => {
-                self.show_note(&text);
+                self.append_note(&text);
                 scope
             }
             Err(error) => {
@@ -330,7 +330,7 @@ impl State {
         self.layer = Some(Layer::field("Tell the model why", "", FieldPurpose::Refuse(call)));
     }
 
-    fn name_part(&mut self, call: CallId) {
+    fn choose_parts(&mut self, call: CallId) {
         let parts = self.questions.open.front().map(PermissionQuestion::parts).unwrap_or_default();
         let names = if parts.len() <= MAX_NAMED { parts.join(", ") } else { String::new() };
         let title =

@@ -223,7 +223,7 @@ impl State {
             }
         }
         if let Some(name) = self.session.view.info.child.as_ref().map(|child| child.name.clone()) {
-            self.show_note(&format!(
+            self.append_note(&format!(
                 "Watching the elf `{name}`. What you type goes to it, Esc stops it, and `/elfs back` returns to your session"
             ));
         }
@@ -233,7 +233,7 @@ impl State {
             Role::Assistant => last.tool_calls().next().is_some(),
         });
         if is_broken_off && self.session.view.turn.is_none() {
-            self.show_note("The last turn did not finish. Your next message continues from here");
+            self.append_note("The last turn did not finish. Your next message continues from here");
         }
         self.repeat_closing_notices();
         for event in self.session.view.current_events() {
@@ -384,7 +384,7 @@ impl State {
             Some(found) => {
                 self.layer = Some(Layer::setup(found, self.accessible));
                 if found.keys.is_empty() && found.servers.is_empty() {
-                    self.show_note(LOOKED_FOR);
+                    self.append_note(LOOKED_FOR);
                 }
             }
             None => {

@@ -148,7 +148,7 @@ impl State {
     }
 
     /// Says something of the program's own in the conversation.
-    pub fn show_note(&mut self, text: &str) {
+    pub fn append_note(&mut self, text: &str) {
         self.transcript.add_notice(NoticeLevel::Info, text);
     }
 
@@ -230,7 +230,7 @@ impl State {
     pub(crate) fn show_hint(&mut self, text: impl Into<String>) {
         let text = remedies::in_window(&text.into()).into_owned();
         if self.accessible {
-            return self.show_note(&text);
+            return self.append_note(&text);
         }
         let (about, until) = (HintSubject::Past, self.now + HINT);
         self.timers.hint = Some(Hint { text, until, about });

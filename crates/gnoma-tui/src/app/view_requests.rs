@@ -189,10 +189,10 @@ impl State {
                 self.on_connection_saved(&connection, text_of(result));
             }
             (Purpose::Report(more), Ok(Reply::Text(text))) => {
-                self.show_note(&format!("{text}{more}"));
+                self.append_note(&format!("{text}{more}"));
             }
             (Purpose::Rename, Ok(Reply::Text(title))) => {
-                self.show_note(&format!("`{title}` is the title now"));
+                self.append_note(&format!("`{title}` is the title now"));
             }
             (Purpose::Detach, Ok(_)) => {
                 self.exit.is_detached = true;
@@ -254,7 +254,7 @@ impl State {
         // It is until the next snapshot.
         self.session.is_switching &= result.is_ok();
         match result {
-            Ok(Reply::Text(text)) => text.lines().for_each(|line| self.show_note(line)),
+            Ok(Reply::Text(text)) => text.lines().for_each(|line| self.append_note(line)),
             Ok(Reply::Opened { session })
                 if !keeps && session == self.session.view.session && !self.is_closed() =>
             {
@@ -264,7 +264,7 @@ impl State {
             Ok(reply) => {
                 self.session.keeps_conversation = keeps && matches!(reply, Reply::Opened { .. });
                 if !note.is_empty() {
-                    self.show_note(note);
+                    self.append_note(note);
                 }
             }
             Err(error) => {
@@ -274,7 +274,7 @@ impl State {
                 let offers = lacks_key && model.is_some_and(|model| self.offer_key_for(&model));
                 if offers {
                     let cause = error.cause.lines().next().unwrap_or_default();
-                    self.show_note(
+                    self.append_note(
                         cause.trim_end_matches([':', '.']).split(". ").next().unwrap_or(cause),
                     );
                 } else {
@@ -368,7 +368,7 @@ impl State {
             "There is no debug log. To write one, leave with /exit and return with `GNOMA_LOG=debug gnoma --continue`"
                 .to_owned()
         };
-        self.show_note(&text);
+        self.append_note(&text);
     }
 
     pub(super) fn try_connection(&mut self, connection: Connection) {

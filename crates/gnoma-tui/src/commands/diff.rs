@@ -26,9 +26,9 @@ fn run(state: &mut State, _argument: &str) {
 /// Shows a diff of changed files.
 pub(super) fn show_diff(state: &mut State, diff: &str) {
     match diff.trim() {
-        "" => state.show_note("No files changed"),
+        "" => state.append_note("No files changed"),
         // A sentence says why there is none.
-        text if !text.contains("@@ ") && !text.contains("+++ ") => state.show_note(text),
+        text if !text.contains("@@ ") && !text.contains("+++ ") => state.append_note(text),
         _ => {
             let lines = diff::render_diff_with_names(diff, state.size.width, MAX_LINES);
             state.show_lines(lines);

@@ -28,7 +28,9 @@ fn run(state: &mut State, _argument: &str) {
         }
         None if state.counts.turns > 0 => {
             let model = state.facts.model.clone().unwrap_or_else(|| "the only model".to_owned());
-            state.show_note(&format!("Nothing to choose: all turns go to {model}. /why says more"));
+            state.append_note(&format!(
+                "Nothing to choose: all turns go to {model}. /why says more"
+            ));
         }
         None => state.show_hint("No turn has been routed yet"),
     }
@@ -36,16 +38,13 @@ fn run(state: &mut State, _argument: &str) {
 
 /// All that is known about it, one thing a line.
 pub(super) fn render_routing(routing: &Routing) -> Vec<Line> {
-    let Routing { kind, complexity, decided_by, strategy, arms, why, candidates, seed: _ } =
+    let Routing { kind, complexity, strategy, arms, why, candidates, decided_by: _, seed: _ } =
         routing;
     let arms: Vec<String> = arms.iter().map(ToString::to_string).collect();
     let mut lines = vec![
         fact_line(
             "task",
-            format!(
-                "{kind}, difficulty {complexity} of 100, judged by {}",
-                describe_judge(decided_by)
-            ),
+            format!("{kind}, difficulty {complexity} of 100, judged by {}", routing.judge()),
         ),
         fact_line("strategy", format!("{strategy}: {}", arms.join(", "))),
         fact_line("because", why.clone()),
@@ -57,15 +56,6 @@ pub(super) fn render_routing(routing: &Routing) -> Vec<Line> {
         lines.push(Line::new(format!("    … {more} more candidates"), dim_style()));
     }
     lines
-}
-
-/// Names the judge of a task, in words.
-fn describe_judge(decided_by: &str) -> &str {
-    match decided_by {
-        "heuristic" | "slm_fallback" => "wording",
-        "slm" => "a small model",
-        other => other,
-    }
 }
 
 fn dim_style() -> Style {

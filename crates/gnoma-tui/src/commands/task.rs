@@ -115,7 +115,7 @@ pub(super) fn offer_words(state: &mut State, words: Vec<Choice>, line: &str) {
             rows.push(last);
             state.pick_or_say("Task", "word", rows, "");
         }
-        (_, None) => state.show_hint("No word is known that could stand here"),
+        (_, None) => state.show_hint("There is nothing to complete here"),
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn offer_words(state: &mut State, words: Vec<Choice>, line: &str) {
 pub(super) fn offer_tasks(state: &mut State, tasks: Vec<Choice>) {
     if tasks.is_empty() {
         return state
-            .show_note("No tasks. `/task save NAME` makes one of this session, `gnoma task new NAME` an example");
+            .append_note("No tasks. `/task save NAME` makes one of this session, `gnoma task new NAME` an example");
     }
     let row =
         |task: Choice| (Row::new(task.name.clone(), task.about), LayerChoice::Task(task.name));

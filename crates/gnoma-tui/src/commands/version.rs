@@ -13,5 +13,5 @@ pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
 
 fn run(state: &mut State, _argument: &str) {
     let version = state.facts.version.clone();
-    state.show_note(&format!("gnoma {version}"));
+    state.append_note(&format!("gnoma {version}"));
 }

@@ -33,7 +33,7 @@ fn run(state: &mut State, argument: &str) {
         .map(|decision| Line::new(format!("  {decision}"), Style::with_ink(TextRole::Dim)))
         .collect();
     if lines.is_empty() {
-        state.show_note("No decisions yet");
+        state.append_note("No decisions yet");
     }
     state.say_titled("Decisions", lines);
     if let Some(routing) = &state.routes.last {

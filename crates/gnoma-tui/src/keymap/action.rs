@@ -33,15 +33,15 @@ macro_rules! actions {
 }
 
 actions! {
-    /// Send what is written; while a turn runs it steers.
+    /// Send the message; during a turn, the model reads it at its next step.
     Send = "send",
     /// Begin a new line.
     Newline = "newline",
-    /// Send what is written when the turn has ended.
+    /// Send the message when the turn has ended.
     Queue = "queue",
-    /// One grapheme to the left.
+    /// One character to the left.
     Left = "left",
-    /// One grapheme to the right.
+    /// One character to the right.
     Right = "right",
     /// One line of the screen up, or the choice above.
     Up = "up",
@@ -63,11 +63,11 @@ actions! {
     TextStart = "text_start",
     /// To the end of the text.
     TextEnd = "text_end",
-    /// Delete the grapheme to the left.
+    /// Delete the character to the left.
     DeleteLeft = "delete_left",
-    /// Delete the grapheme to the right.
+    /// Delete the character to the right.
     DeleteRight = "delete_right",
-    /// Delete the grapheme to the right; where nothing is written, quit.
+    /// Delete the character to the right; on an empty line, quit.
     DeleteRightOrQuit = "delete_right_or_quit",
     /// Delete to the start of the word.
     DeleteWordLeft = "delete_word_left",
@@ -81,27 +81,27 @@ actions! {
     DeleteToLineEnd = "delete_to_line_end",
     /// Insert what was deleted last.
     Yank = "yank",
-    /// Right after that: what was deleted before it instead.
+    /// Right after that: replace it with what was deleted before.
     YankOlder = "yank_older",
-    /// Swap the two graphemes around the cursor.
+    /// Swap the two characters around the cursor.
     Transpose = "transpose",
-    /// The rest of the word in upper case.
+    /// Change the rest of the word to upper case.
     UppercaseWord = "uppercase_word",
-    /// The rest of the word in lower case.
+    /// Change the rest of the word to lower case.
     LowercaseWord = "lowercase_word",
-    /// The rest of the word with a capital.
+    /// Capitalize the rest of the word.
     CapitalizeWord = "capitalize_word",
-    /// Take the last change back.
+    /// Undo the last change.
     Undo = "undo",
-    /// Make it again.
+    /// Redo what was undone last.
     Redo = "redo",
     /// The prompt before this one.
     HistoryOlder = "history_older",
     /// The prompt after this one.
     HistoryNewer = "history_newer",
-    /// Search the prompts; while searching, the next older hit.
+    /// Search earlier prompts; while searching, the next older match.
     HistorySearch = "history_search",
-    /// Write on in the editor of choice.
+    /// Continue writing in `$VISUAL` or `$EDITOR`.
     ExternalEditor = "external_editor",
     /// Insert the image on the clipboard, else its text.
     PasteImage = "paste_image",
@@ -117,15 +117,15 @@ actions! {
     OpenBelow = "open_below",
     /// Write on a new line above.
     OpenAbove = "open_above",
-    /// Delete what the next key spans.
+    /// Delete up to where the next key moves.
     Delete = "delete",
-    /// Delete what the next key spans and write there.
+    /// Delete up to where the next key moves, and write there.
     Change = "change",
-    /// Keep what the next key spans for putting.
+    /// Copy up to where the next key moves.
     Copy = "copy",
     /// Delete to the end of the line and write there.
     ChangeToLineEnd = "change_to_line_end",
-    /// Insert what was deleted or copied last behind the cursor.
+    /// Insert what was deleted or copied last after the cursor.
     Put = "put",
     /// Insert what was deleted or copied last before the cursor.
     PutBefore = "put_before",
@@ -137,29 +137,29 @@ actions! {
     First = "first",
     /// To the last choice.
     Last = "last",
-    /// Take the choice.
+    /// Select the choice.
     Accept = "accept",
-    /// Take the choice and write on.
+    /// Select the choice and continue writing.
     Complete = "complete",
-    /// Leave without a choice.
+    /// Close without a choice.
     Close = "close",
     /// Switch the choice on or off.
     Toggle = "toggle",
-    /// Take the choice off the list.
+    /// Remove the choice from the list.
     Remove = "remove",
-    /// Yes, this once.
+    /// Approve this once.
     AllowOnce = "allow_once",
-    /// Yes, and for everything that the rule shown covers.
+    /// Approve, and allow whatever the rule that is shown covers.
     AllowAlways = "allow_always",
-    /// Yes to a part, which will be named.
+    /// Approve a part, which you name.
     AllowPart = "allow_part",
-    /// No.
+    /// Deny.
     Refuse = "refuse",
-    /// No, with words to the model.
+    /// Deny, and send the model a message.
     RefuseWithReason = "refuse_with_reason",
     /// Change the rule that is offered.
     EditRule = "edit_rule",
-    /// Choose where the rule holds: this session, this project, everywhere.
+    /// Change where the rule applies: this session, this project, everywhere.
     NextScope = "next_scope",
     /// Stop the turn and keep its work.
     Stop = "stop",
@@ -167,15 +167,15 @@ actions! {
     Interrupt = "interrupt",
     /// End the session.
     Quit = "quit",
-    /// Give the terminal back to the shell for a while.
+    /// Suspend to the shell.
     Suspend = "suspend",
     /// Leave the window while the session continues in its server.
     Detach = "detach",
-    /// Draw everything again.
+    /// Redraw everything.
     Redraw = "redraw",
     /// The next permission mode.
     CycleMode = "cycle_mode",
-    /// The next way to think: off, as the task needs, as set.
+    /// The next thinking mode: off, as the task needs, as your settings say.
     CycleThinking = "cycle_thinking",
     /// Incognito on or off.
     Incognito = "incognito",
@@ -189,13 +189,13 @@ actions! {
     CopyAnswer = "copy_answer",
     /// Show the keys and the commands.
     Help = "help",
-    /// The transcript a little up.
+    /// Scroll up a little.
     ScrollUp = "scroll_up",
-    /// The transcript a little down.
+    /// Scroll down a little.
     ScrollDown = "scroll_down",
-    /// To the start of the transcript.
+    /// Scroll to the beginning.
     ScrollToStart = "scroll_to_start",
-    /// To the end of the transcript.
+    /// Scroll to the end.
     ScrollToEnd = "scroll_to_end",
 }
 

@@ -54,10 +54,10 @@ impl<'a> RowWriter<'a> {
             None => self.write_sequence(self.spot.row - row, 'A'),
         }
         self.spot.row = row;
-        self.go_along(column);
+        self.advance_column(column);
     }
 
-    fn go_along(&mut self, column: usize) {
+    fn advance_column(&mut self, column: usize) {
         match self.spot.column {
             Some(here) if here == column => {}
             Some(here) if here == column + 1 => self.out.push(b'\x08'),
@@ -129,7 +129,7 @@ impl<'a> RowWriter<'a> {
                 paint::paint_text(piece.text, self.out);
                 self.spot.column = None;
                 if after < self.width {
-                    self.go_along(after);
+                    self.advance_column(after);
                 }
             } else {
                 paint::paint_text(piece.text, self.out);

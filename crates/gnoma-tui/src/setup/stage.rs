@@ -108,31 +108,36 @@ impl Stage {
 
     /// Describes what can be done now.
     pub(super) fn hint(&self, by_line: bool) -> String {
+        let back = back_key(by_line);
         match self {
             Self::Choosing => String::new(),
             Self::Address { draft, trouble, .. } => {
                 let is_azure = draft.provider.as_deref() == Some(offers::WITHOUT_ADDRESS);
                 let example = if is_azure { AZURE_ADDRESS } else { SERVER_ADDRESS };
                 let lead = if trouble.is_empty() { "such as " } else { trouble };
-                format!("{lead}{example} · Enter next · Esc back")
+                format!("{lead}{example} · Enter next · {back} back")
             }
             Self::Key { draft, .. } if draft.key_is_optional => {
-                "type or paste it (hidden), or leave it empty · Enter test · Esc back".to_owned()
+                format!("type or paste it (hidden), or leave it empty · Enter test · {back} back")
             }
-            Self::Key { .. } => "type or paste it (hidden) · Enter test · Esc back".to_owned(),
-            Self::Model { .. } => "as the server calls it · Enter test · Esc back".to_owned(),
-            Self::Trying(_) => "Esc back".to_owned(),
+            Self::Key { .. } => format!("type or paste it (hidden) · Enter test · {back} back"),
+            Self::Model { .. } => format!("as the server calls it · Enter test · {back} back"),
+            Self::Trying(_) => format!("{back} back"),
             Self::Starting(_) => self.hint_with(by_line, "Enter test"),
             Self::Failed { .. } => self.hint_with(by_line, "Enter retry"),
             Self::Works { .. } => self.hint_with(by_line, "Enter save and start"),
-            Self::Unkept { .. } => "Enter save again · Esc back".to_owned(),
+            Self::Unkept { .. } => format!("Enter save again · {back} back"),
         }
     }
 
     fn hint_with(&self, by_line: bool, enter: &str) -> String {
         let corrections = self.corrections(by_line);
         let named = corrections.iter().map(|(key, what)| format!(" · {key} {what}"));
-        let back = if by_line { BACK_LINE } else { "Esc" };
-        format!("{enter}{} · {back} back", named.collect::<String>())
+        format!("{enter}{} · {} back", named.collect::<String>(), back_key(by_line))
     }
+}
+
+/// Names what goes back: a key, or a line where lines are written instead of keys.
+fn back_key(by_line: bool) -> &'static str {
+    if by_line { BACK_LINE } else { "Esc" }
 }

@@ -239,8 +239,14 @@ async fn clients_name_their_requests() {
     // Without a number nothing says that it was sent before: it must never be taken for an earlier one.
     assert_eq!(served.ask(&format!("POST {CANCEL}"), &named[..2], b"").await.status, 200);
     assert_eq!(served.host.asked.lock().unwrap()[1].0, "unnamed");
-    for headers in [[token, ("Gnoma-Client", "a b")], [token, ("Idempotency-Key", "x")]] {
-        assert_eq!(served.ask(&format!("POST {CANCEL}"), &headers, b"").await.status, 400);
+    // A number without a name would not keep a request from taking effect twice.
+    let wrong: [&[_]; 3] = [
+        &[token, ("Gnoma-Client", "a b")],
+        &[token, ("Gnoma-Client", "my-program-1"), ("Idempotency-Key", "x")],
+        &[token, ("Idempotency-Key", "5")],
+    ];
+    for headers in wrong {
+        assert_eq!(served.ask(&format!("POST {CANCEL}"), headers, b"").await.status, 400);
     }
     let opened = served.call("/api/v1/process/open", "{\"interactive\":true}").await;
     assert_eq!(opened.status, 200, "{opened:?}");

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 /// What can be done with features.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum FeaturesSub {
-    /// List features: how settled they are, and whether they are on.
+    /// List features: their stage, and whether they are on.
     #[command(alias = "ls")]
     #[group(skip)]
     List {

@@ -33,11 +33,19 @@ const RESERVED: &[(&[&str], &str)] = &[
     (&["version", "ver"], "`gnoma --version` prints the version"),
     (
         &[
-            "login", "logout", "signin", "auth", "account", "whoami", "apikey", "api-key", "key",
-            "keys", "token",
+            "login", "signin", "auth", "account", "whoami", "apikey", "api-key", "key", "keys",
+            "token",
         ],
         "You need no account, only the API key of a provider. `gnoma providers add` \
          sets one up, `gnoma providers` lists them",
+    ),
+    (
+        &["logout", "signout"],
+        "`gnoma providers remove NAME` removes a provider and its key, `gnoma providers` lists those that are set up",
+    ),
+    (
+        &["memory"],
+        "`/memory` in a session lists the instructions that models get, which are in AGENTS.md, and what you added",
     ),
     (
         &["setup", "onboard", "onboarding", "configure", "connect"],
@@ -464,6 +472,8 @@ mod tests {
             ("gnoma|anthropic/claude-opus", "--model anthropic/claude-opus"),
             ("gnoma|.", "--cwd ."),
             ("gnoma|resume", "--continue"),
+            ("gnoma|logout", "`gnoma providers remove NAME`"),
+            ("gnoma|memory", "`/memory`"),
         ];
         for (line, told) in cases {
             let said = advised(line).unwrap_or_else(|| panic!("{line} goes to a model"));
@@ -487,6 +497,7 @@ mod tests {
             "gnoma|costs|of|tokio|select",
             "gnoma|status|of|the|build",
             "gnoma|install|the|dependencies",
+            "gnoma|memory|leaks|in|the|loader",
             "gnoma|change|the|port|to|8080",
             "gnoma|sessions are lost when the disk is full: why?",
             "gnoma|set|the|port",

@@ -6,7 +6,10 @@
 
 use std::{ffi::OsString, path::Path};
 
-use clap::{Command, CommandFactory as _, Parser as _, error::ErrorKind};
+use clap::{
+    Command, CommandFactory as _, Parser as _,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 use gnoma_config::is_slip_of;
 use gnoma_llm::KNOWN;
 
@@ -49,7 +52,10 @@ pub(crate) fn rewrite_line(line: &[OsString]) -> Option<Vec<OsString>> {
 pub(crate) fn prompt_hint(line: &[OsString]) -> Option<String> {
     let root = Args::command();
     let split = SplitLine::split_at_first_word(line, &root)?;
-    let is_sentence = !split.rest.is_empty() && !split.rest.iter().any(is_option);
+    let has_option = split.rest.iter().any(is_option);
+    let is_command = root.find_subcommand(split.first).is_some();
+    let begins_sentence = split.rest.first().is_some_and(|word| !is_option(word));
+    let is_sentence = begins_sentence && !(has_option && is_command);
     let words = std::iter::once(split.first).chain(split.rest);
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     is_sentence.then(|| prompt_advice(&words))
@@ -131,8 +137,12 @@ impl SplitLine<'_> {
         let line: Vec<_> =
             std::iter::once(self.program.clone()).chain(options).chain(words).collect();
         let as_given = self.line_with_words(std::iter::once(self.first).chain(self.rest));
-        let is_command =
-            Args::try_parse_from(as_given).is_err() && Args::try_parse_from(&line).is_ok();
+        // A wrong value of an option is told of as such, not as an option that the command lacks.
+        let is_understood = |line: &[OsString]| match Args::try_parse_from(line) {
+            Ok(_) => true,
+            Err(error) => has_wrong_option_value(&error),
+        };
+        let is_command = Args::try_parse_from(as_given).is_err() && is_understood(&line);
         is_command.then_some(line)
     }
 
@@ -190,6 +200,13 @@ fn is_argument(word: &str) -> bool {
         || word.starts_with(['.', '~'])
         || word.contains('/')
         || word.chars().all(|c| c.is_ascii_digit())
+}
+
+/// Returns whether a line is refused only for the value of an option.
+fn has_wrong_option_value(error: &clap::Error) -> bool {
+    let is_value = matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation);
+    let argument = error.get(ContextKind::InvalidArg);
+    is_value && matches!(argument, Some(ContextValue::String(name)) if name.starts_with("--"))
 }
 
 #[cfg(test)]
@@ -388,5 +405,10 @@ mod tests {
         }
         let hint = prompt_hint(&words("gnoma|config|list")).unwrap();
         assert!(hint.ends_with("`gnoma -- config list`"), "{hint}");
+        let hint = prompt_hint(&words("gnoma|what|is|--force")).unwrap();
+        assert!(hint.ends_with("`gnoma -- what is --force`"), "{hint}");
+        for line in ["gnoma|sessions|list|--force", "gnoma|hi|--force", "gnoma|hi"] {
+            assert_eq!(prompt_hint(&words(line)), None, "{line}");
+        }
     }
 }

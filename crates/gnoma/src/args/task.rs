@@ -24,7 +24,7 @@ pub(crate) enum TaskSub {
     /// prompts, which `gnoma --help` lists. Exits as a prompt does: 0 if all steps are done, 4 if a step needed approval
     /// and nobody was there to ask, and 1 if a step failed for another reason.
     Run(TaskRunArgs),
-    /// Continue the last run of a task, behind its last whole step.
+    /// Continue the last run of a task, after its last complete step.
     ///
     /// Looks only at the newest run: of the task if one is named, and otherwise of this project. Exits as `run` does.
     Resume(TaskResumeArgs),
@@ -223,15 +223,15 @@ pub(crate) struct TaskResumeArgs {
     /// The task, or the id of a run [default: the newest run of this project].
     pub name: Option<String>,
 
-    /// Run the step again that failed or was interrupted.
+    /// Run the step that failed or was interrupted again.
     #[arg(long, conflicts_with = "skip")]
     pub again: bool,
 
-    /// Run the step again that failed, by a stronger model than those that have answered in it.
+    /// Run the failed step again, with a stronger model than those that have answered in it.
     #[arg(long, conflicts_with_all = ["again", "skip"])]
     pub stronger: bool,
 
-    /// Leave out the step that failed or was interrupted.
+    /// Skip the step that failed or was interrupted.
     #[arg(long)]
     pub skip: bool,
 }
@@ -256,15 +256,15 @@ pub(crate) struct TaskRunArgs {
     #[arg(long)]
     pub resume: bool,
 
-    /// Run the step again that failed or was interrupted.
+    /// Run the step that failed or was interrupted again.
     #[arg(long, conflicts_with = "skip")]
     pub again: bool,
 
-    /// Run the step again that failed, by a stronger model than those that have answered in it.
+    /// Run the failed step again, with a stronger model than those that have answered in it.
     #[arg(long, conflicts_with_all = ["again", "skip"])]
     pub stronger: bool,
 
-    /// Leave out the step that failed or was interrupted.
+    /// Skip the step that failed or was interrupted.
     #[arg(long)]
     pub skip: bool,
 }

@@ -45,7 +45,7 @@ pub(crate) struct UsageArgs {
     #[arg(long, conflicts_with = "html")]
     pub csv: bool,
 
-    /// Write a page with bars into this file, which needs nothing from elsewhere. Never overwrites.
+    /// Write a page with bars, which needs no other file, into this file. Never overwrites one.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `gnoma doctor --bundle FILE`: writes an archive for a report of a fault, and says what is in it.
+//! `gnoma doctor --bundle FILE`: writes an archive for a bug report, and says what is in it.
 
 use std::{fmt::Write as _, path::Path};
 

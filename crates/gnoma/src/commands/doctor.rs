@@ -22,7 +22,7 @@ use gnoma_host::{
     reachable_hosts::{self, ReachableHost},
     routing, sessions, telemetry, unused_settings, write_obstacle,
 };
-use gnoma_sandbox::{Strength, Support};
+use gnoma_sandbox::{Strength, Support, TEMPORARY};
 
 use super::{
     bundle,
@@ -292,6 +292,22 @@ fn describe_trials(project: &Project, text: &mut String) {
         .map(|why| format!("not available here, so such commands need approval: {why}"));
     let note = "commands that may change files run in a separate layer first, and their changes are kept or discarded";
     push_check_line(text, why.is_none(), "trials", why.as_deref().unwrap_or(note));
+    let missing = unseen_names_reason(&spec.folder).filter(|_| why.is_none());
+    if let Some(missing) = missing {
+        let _infallible = writeln!(text, "{TURNED_OFF}names beside the workspace: {missing}");
+    }
+}
+
+/// Returns the reason why commands on trial do not find what is beside a workspace, if there is one.
+fn unseen_names_reason(folder: &Path) -> Option<&'static str> {
+    if !gnoma_sandbox::reports_tried_files() {
+        return Some(
+            "`/dev/fuse` cannot be opened, so commands on trial do not find them, and gnoma goes by what programs print: it asks if one says that a name is not there, or that a secret file cannot be opened; load the kernel module `fuse`, or give gnoma the right to open the device",
+        );
+    }
+    TEMPORARY.iter().any(|place| folder.starts_with(place)).then_some(
+        "this workspace is among temporary files, which are the session's own, so commands on trial do not find them; gnoma asks if a program says that one is not there",
+    )
 }
 
 /// Says how many extensions there are, and which of them do not work.

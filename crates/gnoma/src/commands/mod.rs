@@ -40,7 +40,7 @@ mod task_suggest;
 mod task_words;
 mod trust;
 mod update;
-mod usage;
+pub(crate) mod usage;
 mod web;
 
 use anyhow::Result;

@@ -46,8 +46,9 @@ pub(super) async fn run(
 }
 
 fn render_routing(routing: &Routing, left: &[UnusableModel]) -> String {
-    let Routing { kind, complexity, decided_by, strategy, candidates, .. } = routing;
-    let head = format!("{kind}, {complexity}% ({decided_by}) · {strategy}");
+    let Routing { kind, complexity, strategy, candidates, .. } = routing;
+    let judge = routing.judge();
+    let head = format!("{kind}, difficulty {complexity} of 100, judged by {judge} · {strategy}");
     let all = std::iter::once(head).chain(candidates.iter().cloned()).chain(excluded_lines(left));
     all.map(|line| format!("{line}\n")).collect()
 }

@@ -124,10 +124,16 @@ fn check_tasks(files: &[PathBuf], project: &Project, around: &ProcessEnvironment
     }
     for file in files {
         let path = around.cwd.join(file);
-        let name = file.to_str().filter(|_| !path.exists());
-        let named = name.and_then(|name| tasks.file_path(name).ok());
-        let read = check_file(project, &named.unwrap_or(path));
-        let checked = read.map_err(|problem| problem.to_string());
+        // A folder of the project may be called as a task is.
+        let name = file.to_str().filter(|_| !path.is_file());
+        let path = match name.map(|name| tasks.file_path(name)) {
+            Some(Ok(named)) => Ok(named),
+            Some(Err(error)) if !path.exists() => Err(error.to_string()),
+            Some(Err(_)) | None => Ok(path),
+        };
+        let read =
+            |path: PathBuf| check_file(project, &path).map_err(|problem| problem.to_string());
+        let checked = path.and_then(read);
         tell(&file.display().to_string(), checked.and_then(|file| links(&file.task)));
     }
     print_safe_text(&text)?;

@@ -1,4 +1,4 @@
-//! `gnoma doctor --bundle`: an archive for a report of a fault, without secrets and conversations.
+//! `gnoma doctor --bundle`: an archive for a bug report, without secrets and conversations.
 
 use std::process::Command;
 

@@ -4,7 +4,10 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use gnoma_testkit::Reply;
 
-use crate::support::{World, calls, exists, finish, says};
+use crate::{
+    mcp::Served,
+    support::{World, calls, exists, finish, says},
+};
 
 fn world() -> World {
     let world = World::new([
@@ -39,6 +42,30 @@ async fn a_log_has_the_steps_of_a_session_and_none_of_its_words() {
     }
     let facts = world.project.path().join("gnoma.log").metadata().unwrap();
     assert_eq!(facts.permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn log_has_checkpoints_and_writes_into_the_session_store() {
+    let write = calls("fs_write", r#"{"path":"b.txt","content":"x"}"#);
+    let world = World::new([write, says("done")]);
+    let run = world.run(&["--log", "gnoma.log", "--permission", "bypass", "write it"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let log = world.read("gnoma.log");
+    for step in [" checkpoint id=", " store write entries=1 ms="] {
+        let line = log.lines().find(|line| line.contains(step));
+        assert!(line.is_some_and(|line| !line.contains(" error=")), "no {step:?} in:\n{log}");
+    }
+}
+
+#[tokio::test]
+async fn log_has_messages_of_mcp_servers_without_their_content() {
+    let call = calls("mcp__fake__echo", r#"{"text":"words of a model"}"#);
+    let Served { world, folder: _folder } = Served::with([call, says("ok")]);
+    let run = world.run(&["--log", "gnoma.log", "--permission", "bypass", "go on"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let log = world.read("gnoma.log");
+    assert!(log.contains(" mcp request server=fake method=tools/call ms="), "{log}");
+    assert!(!log.contains("words of a model") && !log.contains("said: hi"), "{log}");
 }
 
 #[tokio::test]

@@ -70,10 +70,16 @@ async fn empty_answer_after_a_call_that_succeeded_is_done() {
 }
 
 #[tokio::test]
-async fn blank_text_before_an_answer_is_not_printed() {
-    let world = World::new([answers(r#"{"content":"\n\n  done"}"#)]);
-    let run = world.run(&["hi"]).await;
-    assert_eq!((run.code, run.out.as_str()), (Some(0), "  done\n"), "{run:?}");
+async fn blank_text_before_and_behind_an_answer_is_not_printed() {
+    for (delta, printed) in [
+        (r#"{"content":"\n\n  done"}"#, "  done\n"),
+        (r#"{"content":"done\n\n\n"}"#, "done\n"),
+        (r#"{"content":"one\n\n\ntwo\r\n\r\n"}"#, "one\n\n\ntwo\n"),
+    ] {
+        let world = World::new([answers(delta)]);
+        let run = world.run(&["hi"]).await;
+        assert_eq!((run.code, run.out.as_str()), (Some(0), printed), "{delta}: {run:?}");
+    }
 }
 
 #[tokio::test]

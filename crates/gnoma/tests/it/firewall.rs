@@ -289,5 +289,5 @@ async fn hidden_text_does_not_reach_the_model_or_the_screen() {
     assert_eq!(run.code, Some(0), "{run:?}");
     let result = last_result(&world);
     assert!(result.contains("A page.\n") && result.contains("می‌خواهم 👩‍👩‍👧"), "{result:?}");
-    assert!(run.err.contains("the result of `fs.read` contains disguised text"), "{}", run.err);
+    assert!(run.err.contains("disguised text in the result of `fs.read`"), "{}", run.err);
 }

@@ -436,6 +436,11 @@ async fn doctor_says_what_holds() {
     ] {
         assert!(run.out.contains(said), "{said}: {}", run.out);
     }
+    let folder = world.project.path();
+    let is_temporary = gnoma_sandbox::TEMPORARY.iter().any(|place| folder.starts_with(place));
+    let are_unseen = is_temporary || !gnoma_sandbox::reports_tried_files();
+    let is_said = run.out.contains("names beside the workspace: ");
+    assert_eq!(is_said, are_unseen && run.out.contains("✓ trials"), "{}", run.out);
     let places = gnoma_sandbox::Support::detect().parts;
     assert!(places.iter().all(|part| run.out.contains(&part.note)), "{run:?}");
     world.configure("[sandbox]\nmode = \"off\"\n[privacy]\nincognito = true\n");

@@ -245,8 +245,8 @@ async fn a_route_is_told_without_asking_anybody() {
     two(&world, "[[router.rules]]\nname = \"no\"\ntask = [\"review\"]\nforbid = [\"one/*\"]\n");
     let run = world.run(&["route", "--seed", "7", "why does the parser crash?"]).await;
     insta::assert_snapshot!(run.out, @"
-    debug, 52% (heuristic) · single
-    run two/m2 (seed 7)
+    debug, difficulty 52 of 100, judged by wording · single
+    run two/m2
     two/m2: right 65%, $0.765, worth $7.07, value of learning: $0.06
     one/m1: right 56%, $0.422, worth $6.24, value of learning: $0.08
     ");

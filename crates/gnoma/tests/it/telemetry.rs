@@ -260,6 +260,18 @@ async fn only_the_person_turns_telemetry_on() {
 }
 
 #[tokio::test]
+async fn secrets_in_attributes_of_the_resource_are_replaced() {
+    let collector = collector();
+    let world = World::new([says("ok")]);
+    world.configure(&otel(&collector, ""));
+    let attributes = format!("team=a,key={SECRET}");
+    let mut hello = world.command(&["hello"]);
+    finish(hello.env("OTEL_RESOURCE_ATTRIBUTES", attributes).spawn().unwrap()).await;
+    let sent: String = collector.requests().iter().map(|it| it.json().to_string()).collect();
+    assert!(sent.contains(r#""team""#) && !sent.contains(SECRET), "{sent}");
+}
+
+#[tokio::test]
 async fn sessions_in_incognito_send_nothing() {
     let collector = collector();
     let world = World::new([calls("fs_read", r#"{"path":"a.txt"}"#), says("ok")]);

@@ -70,6 +70,15 @@ async fn a_server_that_a_trial_cannot_reach_is_told_of() {
         let told = world.last_request().pop().unwrap().1;
         assert!(told.contains("do not see the servers"), "{mode}: {told} {run:?}");
     }
+    for (line, note) in [
+        ("for p in /proc/[0-9]*; do :; done", "see only their own"),
+        ("echo /*", "see only a part"),
+        ("cat /proc/meminfo > /dev/null; ls /usr > /dev/null", ""),
+    ] {
+        let text = said(&running(&format!("{line}\n")), "auto").await;
+        assert!(text.contains(note), "{line}: {text}");
+        assert_eq!(text.contains("see only"), !note.is_empty(), "{line}: {text}");
+    }
     // A server that the command starts itself is one it sees.
     let world = running(
         "python3 -m http.server 8765 >/dev/null 2>&1 & sleep 0.1; for n in 1 2 3 4 5 6 7 8 9; do (exec 3<>/dev/tcp/127.0.0.1/8765) 2>/dev/null && break; sleep 0.3; done; echo over; kill %1\n",
@@ -495,9 +504,13 @@ async fn where_nothing_can_be_tried_it_is_asked_and_doctor_says_why() {
         format!("{script} && cd {}", project.display())
     };
     let no_spaces = |_: &World| "echo 0 > /proc/sys/user/max_user_namespaces".to_owned();
+    let no_networks = |_: &World| "echo 0 > /proc/sys/user/max_net_namespaces".to_owned();
+    let no_processes = |_: &World| "echo 0 > /proc/sys/user/max_pid_namespaces".to_owned();
     let mounted = |_: &World| "mkdir sub && mount -t tmpfs tmpfs sub".to_owned();
-    let cases: [(Unfitting<'_>, &str); 3] = [
+    let cases: [(Unfitting<'_>, &str); 5] = [
         (&no_spaces, "the sandbox works partly"),
+        (&no_networks, "the sandbox works partly"),
+        (&no_processes, "the sandbox works partly"),
         (&mounted, "another file system is mounted"),
         (&everywhere, "in `"),
     ];

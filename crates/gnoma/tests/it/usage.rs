@@ -300,3 +300,28 @@ async fn own_statistics_are_counted_only_if_the_person_wants_that_and_never_in_i
     assert_eq!(world.run(&["analytics", "clear"]).await.out, "removed what was counted\n");
     assert!(!file.exists());
 }
+
+#[tokio::test]
+async fn report_says_that_a_damaged_ledger_lost_spending_until_that_is_accepted() {
+    let (world, _bill) = world_with_usage().await;
+    let file = world.home.path().join(".local/state/gnoma/ledger.db");
+    std::fs::remove_file(file.with_extension("db-wal")).unwrap();
+    std::fs::write(&file, [0; 8192]).unwrap();
+    for _ in 0..2 {
+        let text = world.run(&["usage"]).await;
+        assert_eq!(text.code, Some(0), "{text:?}");
+        assert!(text.out.contains("not all spending could be recovered"), "{text:?}");
+        assert_eq!(world.json(&["usage", "--json"]).await["incomplete"], true);
+    }
+    let csv = world.run(&["usage", "--csv"]).await;
+    assert!(csv.err.contains("warning: the ledger was damaged"), "{csv:?}");
+    assert_eq!(world.run(&["usage", "--html", "usage.html"]).await.code, Some(0));
+    assert!(world.read("usage.html").contains("not all spending could be recovered"));
+    assert_eq!(world.run(&["router", "pools", "--accept-loss"]).await.code, Some(0));
+    assert_eq!(world.json(&["usage", "--json"]).await["incomplete"], false);
+
+    std::fs::remove_file(&file).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+    let pipe = world.run(&["usage"]).await;
+    assert!(pipe.code == Some(1) && pipe.err.contains("move it elsewhere"), "{pipe:?}");
+}

@@ -282,7 +282,6 @@ async fn device_has_a_link_of_its_own_until_it_is_revoked() {
     assert!(private.code == Some(2) && private.err.contains("incognito"), "{private:?}");
 }
 
-/// A model that has two elfs look at a file, one of which writes another one.
 #[tokio::test(flavor = "multi_thread")]
 async fn tunnel_is_explained_and_its_name_leads_in_by_https_alone() {
     let world = World::new([]);
@@ -309,6 +308,14 @@ async fn tunnel_is_explained_and_its_name_leads_in_by_https_alone() {
     ] {
         let answer = from(host, origin);
         assert_eq!(answer.split(' ').nth(1), Some(status), "{host} {origin}");
+    }
+}
+
+#[tokio::test]
+async fn tunnel_without_a_name_shows_the_ways_to_the_page() {
+    let run = World::new([]).run(&["web", "--qr", "--tunnel"]).await;
+    for way in ["tailscale serve 4666", "cloudflared tunnel", "ssh -N -L", "socat OPENSSL-LISTEN"] {
+        assert!(run.err.contains(way), "{way}: {run:?}");
     }
 }
 
@@ -454,6 +461,7 @@ async fn hunk_and_file_are_reverted_and_redone_over_http() {
     assert!(status == 400 && why.to_string().contains("git would run"), "{why}");
 }
 
+/// A model that has two elfs look at a file, one of which writes another one.
 fn with_two_elfs(request: &gnoma_testkit::Request) -> gnoma_testkit::Reply {
     if request.method == "GET" {
         return gnoma_testkit::Reply::json(200, r#"{"data":[{"id":"m1"}]}"#.to_owned());
@@ -672,6 +680,78 @@ async fn the_api_is_described() {
     }
     assert!(!text.contains("#/$defs/"));
     assert!(world.run(&["protocol", "--schema"]).await.out.contains("x-protocol-version"));
+}
+
+/// Returns the smallest value that a schema allows; of strings the empty one.
+fn smallest_value(schema: &Value, types: &Value) -> Value {
+    let first = |list: &str| schema.get(list).and_then(|list| list.get(0));
+    if let Some(name) = schema["$ref"].as_str() {
+        return smallest_value(&types[name.rsplit('/').next().unwrap()], types);
+    }
+    if let Some(only) = schema.get("const").or_else(|| first("enum")) {
+        return only.clone();
+    }
+    if let Some(choice) = first("oneOf").or_else(|| first("anyOf")) {
+        return smallest_value(choice, types);
+    }
+    let kind = if schema["type"].is_array() { &schema["type"][0] } else { &schema["type"] };
+    match kind.as_str() {
+        Some("object") => {
+            let required = schema["required"].as_array().into_iter().flatten();
+            let field = |name: &Value| {
+                let name = name.as_str().unwrap();
+                (name.to_owned(), smallest_value(&schema["properties"][name], types))
+            };
+            Value::Object(required.map(field).collect())
+        }
+        Some("array") => json!([]),
+        Some("string") => json!(""),
+        Some("boolean") => json!(true),
+        Some("integer" | "number") => json!(1),
+        _ => Value::Null,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http_carries_every_request_that_is_described() {
+    let world = World::new([]);
+    let api = world.json(&["protocol", "--openapi"]).await;
+    let page = Page::starts(&world, &["web", "--port", "0"]);
+    let types = &api["components"]["schemas"];
+    let mut requests = 0;
+    for (path, methods) in api["paths"].as_object().unwrap() {
+        let Some(operation) = methods.get("post").filter(|_| !path.ends_with("/messages")) else {
+            continue;
+        };
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        let body = smallest_value(schema, types);
+        let path = path.replace("/api/v1/", "").replace("{session}", "none");
+        let (_, answer) = page.asks(&page.tokens[0], &path, &body);
+        assert_ne!(answer["cause"], "this request is not allowed over HTTP", "{path} {body}");
+        requests += 1;
+    }
+    assert!(requests > 40, "{requests}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_of_all_sessions_over_http_is_that_of_the_command() {
+    let world = World::new([says("one"), says("two")]);
+    for prompt in ["hello", "again"] {
+        assert_eq!(world.run(&[prompt]).await.code, Some(0));
+    }
+    let page = Page::starts(&world, &["web", "--port", "0"]);
+    let read = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        page.says("GET", "usage", &[("Authorization", &bearer)], "")
+    };
+    let answer = read(&page.tokens[0]);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+    let report: Value = serde_json::from_str(body).unwrap();
+    let printed = world.json(&["usage", "--json"]).await;
+    assert_eq!((&report["total"], &report["total"]["calls"]), (&printed["total"], &json!(2)));
+    assert_eq!(report["rows"], printed["rows"]);
+    assert!(read(&page.tokens[1]).starts_with("HTTP/1.1 403"), "the watcher's link");
 }
 
 #[tokio::test(flavor = "multi_thread")]

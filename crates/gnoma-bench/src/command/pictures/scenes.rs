@@ -25,6 +25,8 @@ pub(super) struct Scene {
     pub(super) shade: Shade,
     /// The person's settings; `URL` is replaced by the server's address.
     pub(super) settings: String,
+    /// The person's tasks: the name and the text of each.
+    pub(super) tasks: &'static [(&'static str, &'static str)],
     /// An environment variable with a key.
     pub(super) key: Option<(&'static str, &'static str)>,
     pub(super) replies: Vec<Reply>,
@@ -61,6 +63,41 @@ const TEST: &str = r#"echo "ok   an empty basket is free"
 echo "ok   a coupon lowers the price"
 echo "ok   SUMMER10 equals summer10"
 sleep 20
+"#;
+
+/// The tasks of the person.
+const TASKS: [(&str, &str); 3] = [("fix", FIX), ("explain", EXPLAIN), ("release", RELEASE)];
+const FIX: &str = r#"---
+description: Fix an issue of the checkout, and prove it
+arguments:
+  issue: number
+---
+## Fix it
+Fix issue $issue.
+## Test
+```sh
+sh test.sh
+```
+"#;
+const EXPLAIN: &str = r#"---
+description: Explain a file such as src/basket.py to a new colleague
+arguments:
+  file: path
+---
+Explain $file.
+"#;
+const RELEASE: &str = r#"---
+description: Write the entry, tag, push
+arguments:
+  version: version
+  remote: text = origin
+---
+## Entry
+Write the entry for $version.
+## Tag
+```sh
+git tag "$version"
+```
 "#;
 
 const WIDE: (u16, u16) = (92, 30);
@@ -101,6 +138,7 @@ pub(super) fn all_scenes() -> Vec<Scene> {
         streaming_scene("light", Shade::Light),
         narrow_scene(),
         setup_scene(),
+        task_scene("task", Shade::Dark),
     ]
 }
 
@@ -176,6 +214,20 @@ fn answer_scene(name: &'static str, shade: Shade) -> Scene {
     scene
 }
 
+/// The tasks to choose from.
+fn task_scene(name: &'static str, shade: Shade) -> Scene {
+    let mut scene = base_scene(name, shade, "");
+    scene.size.1 = 11;
+    scene.tasks = &TASKS;
+    scene.steps.extend([
+        Step::Type("/task"),
+        Step::See(&["› /task"]),
+        Step::Type("\r"),
+        Step::See(&["Task ›", "release VERSION [REMOTE]", "Enter select", "F1 help"]),
+    ]);
+    scene
+}
+
 /// Builds the scene of the first start, without settings or a key.
 fn setup_scene() -> Scene {
     let mut scene = base_scene("setup", Shade::Dark, "");
@@ -203,6 +255,7 @@ fn base_scene(name: &'static str, shade: Shade, more: &str) -> Scene {
         size: WIDE,
         shade,
         settings,
+        tasks: &[],
         key: Some(("MISTRAL_API_KEY", "made-up")),
         replies: Vec::new(),
         steps: vec![Step::Type("gnoma\r"), Step::See(&["Ask anything"])],

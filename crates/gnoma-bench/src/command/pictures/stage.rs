@@ -78,6 +78,11 @@ fn set_up(home: &Path, project: &Path, url: &str, scene: &Scene) -> Result<()> {
     fs::write(project.join(".git/HEAD"), "ref: refs/heads/coupons\n")?;
     let text = scene.settings.replace("URL", url);
     fs::write(settings.join("config.toml"), text)?;
+    for (name, text) in scene.tasks {
+        let folder = settings.join("tasks");
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join(name).with_extension("md"), text)?;
+    }
     for (name, text) in PROJECT {
         let file = project.join(name);
         fs::create_dir_all(file.parent().unwrap_or(project))?;

@@ -206,6 +206,16 @@ fn half_a_call_before_an_unknown_stop_is_asked_for_again() {
     assert_eq!(failed.unwrap(), "the answer ended in the middle of a call (`odd`)");
 }
 
+#[test]
+fn text_before_a_call_that_the_provider_could_not_read_is_asked_for_again() {
+    for word in ["MALFORMED_FUNCTION_CALL", "unexpected_tool_use"] {
+        let mut turn = started(Limits::default());
+        let word = StreamEvent::UnknownStop { word: word.into() };
+        let fx = feed(&mut turn, [text("so"), Input::Model(Ok(word)), stop(StopReason::Other)]);
+        assert!(retrying(&fx).is_some(), "{fx:?}");
+    }
+}
+
 /// Gemini ends like this now and then. A third time it is taken as meant.
 #[test]
 fn an_answer_of_nothing_is_asked_for_twice_more() {

@@ -198,6 +198,7 @@ pub(super) fn net_error(error: NetError) -> CallError {
         | NetErrorKind::Connect
         | NetErrorKind::Proxy
         | NetErrorKind::Certificate
+        | NetErrorKind::ClientCertificate
         | NetErrorKind::Authorities
         | NetErrorKind::NoTls
         | NetErrorKind::NoHttp => CallError::Unreachable(error),

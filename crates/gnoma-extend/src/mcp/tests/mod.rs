@@ -57,6 +57,7 @@ impl OneServer {
             cwd: cwd.to_owned(),
             environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
             enclosure: None,
+            reporter: None,
         };
         let servers = Servers::start_on_demand(ServerOptions {
             definitions: vec![definition],

@@ -245,7 +245,7 @@ fn word_around<'a>(message: &'a str, value: &str) -> Option<&'a str> {
 
 /// The first type that all values have.
 fn kind_of(values: &[String]) -> ArgumentKind {
-    let is_file = values.iter().all(|it| it.contains('/') || has_ending(it));
+    let is_file = values.iter().all(|it| it.contains('/') || has_file_extension(it));
     let kinds = [ArgumentKind::Number, ArgumentKind::Version, ArgumentKind::Path];
     kinds
         .into_iter()
@@ -256,7 +256,7 @@ fn kind_of(values: &[String]) -> ArgumentKind {
         .unwrap_or(ArgumentKind::Text)
 }
 
-fn has_ending(value: &str) -> bool {
+fn has_file_extension(value: &str) -> bool {
     value.rsplit_once('.').is_some_and(|(stem, ending)| {
         !stem.is_empty()
             && !ending.is_empty()

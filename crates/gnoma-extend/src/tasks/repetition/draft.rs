@@ -6,7 +6,9 @@ use super::{
     describe::{RepeatedAction, RepeatedArgument, RepeatedStep},
     history::PastSession,
 };
-use crate::tasks::{arguments::ArgumentKind, definition::parse_task, fault::TaskFault};
+use crate::tasks::{
+    arguments::ArgumentKind, definition::parse_task, fault::TaskFault, steps::escape_headings,
+};
 
 /// Longest message that is put into a prompt, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4 << 10;
@@ -65,7 +67,9 @@ pub fn draft_from_repetition(
 fn push_prompt(text: &mut String, steps: &mut Vec<&RepeatedStep>, message: &str) {
     let Some(first) = steps.first() else { return };
     let subject = |step: &RepeatedStep| {
-        step.template.clone().unwrap_or_else(|| step.example.clone()).replace('`', "'")
+        let whole = step.template.as_ref().unwrap_or(&step.example);
+        // A line of its own could begin another step.
+        whole.replace('`', "'").replace(['\n', '\r'], " ")
     };
     let title = title_of(&first.shape);
     text.push_str(&format!("\n## {title}\n\n"));
@@ -98,14 +102,14 @@ fn sample_message(repetition: &Repetition, history: &[PastSession]) -> String {
         repetition.arguments.iter().filter(is_named).count()
     };
     let Some((at, message)) = messages.max_by_key(named) else { return String::new() };
-    let mut lines: Vec<String> = Vec::new();
+    let mut lines: Vec<&str> = Vec::new();
     for line in message.trim().trim_start_matches(['/', '?', '#', ' ']).lines() {
         let is_fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
         if !is_fence {
-            lines.push(if line.starts_with("##") { format!("#{line}") } else { line.to_owned() });
+            lines.push(line);
         }
     }
-    let mut text = lines.join("\n");
+    let mut text = escape_headings(&lines.join("\n"));
     let mut longest_first: Vec<&RepeatedArgument> = repetition.arguments.iter().collect();
     gnoma_core::sort::by_key(&mut longest_first, |it| {
         std::cmp::Reverse(it.values.get(at).map_or(0, String::len))
@@ -170,7 +174,8 @@ fn command_of(step: &RepeatedStep, arguments: &[RepeatedArgument]) -> Option<Str
 
 /// A title without signs that mean something in a task file.
 fn title_of(shape: &str) -> String {
-    let plain: String = shape.chars().filter(|c| !matches!(c, '{' | '}' | '#' | '`')).collect();
+    let is_plain = |c: &char| !matches!(c, '{' | '}' | '#' | '`');
+    let plain: String = shape.replace(['\n', '\r'], " ").chars().filter(is_plain).collect();
     let title = gnoma_core::text_truncation::head_chars(plain.trim(), MAX_TITLE_CHARS).trim_end();
     if title.is_empty() { "Step".to_owned() } else { title.to_owned() }
 }

@@ -31,6 +31,10 @@ const LINKED_COMMAND: usize = 4;
 const RARE_COMMAND: usize = 2;
 /// The score of a rare command of many words whose first two words are common.
 const RARE_WORDS: usize = 1;
+/// The score of a commit: what its message names was changed in the turn, also in everyday work.
+const COMMIT: usize = 1;
+/// The first words of a commit.
+const COMMIT_WORDS: &str = "git commit";
 /// Words of such a command.
 const MANY_WORDS: usize = 4;
 /// The score of a rare file that has an argument in common with another step.
@@ -254,6 +258,7 @@ impl Turns {
                     let has_head = |it: &ChoreStep| it.tokens.starts_with(&head);
                     match () {
                         () if words < 2 => 0,
+                        () if self.steps.vocabulary.join(&head) == COMMIT_WORDS => COMMIT,
                         () if is_linked => LINKED_COMMAND,
                         () if self.count_outside(step, near, has_head) == 0 => RARE_COMMAND,
                         () if outside == 0 && words >= MANY_WORDS => RARE_WORDS,

@@ -4,7 +4,10 @@ mod labelled;
 mod scale;
 
 use self::labelled::{LabelledHistory, read_histories};
-use super::{Repetition, draft_from_repetition, find_repetition_of, find_repetitions};
+use super::{
+    PastCall, PastSession, PastTurn, Repetition, draft_from_repetition, find_repetition_of,
+    find_repetitions,
+};
 use crate::tasks::parse_task;
 
 /// Counts of offers and labels.
@@ -77,6 +80,32 @@ fn labelled_histories_are_detected_with_precision_and_recall() {
         assert!(score.recall() >= 0.7, "{name}: recall {}", score.recall());
         assert_eq!(score.doubles, 0, "{name}: offers of what exists");
     }
+}
+
+#[test]
+fn work_that_ends_with_a_commit_is_no_chore_for_that() {
+    let session = |at: u32, calls: Vec<PastCall>| {
+        let id = format!("s{at}");
+        let turn = PastTurn { index: 0, message: "go".to_owned(), calls, ended_well: true };
+        PastSession { family: id.clone(), id, at_ms: i64::from(at), turns: vec![turn] }
+    };
+    let command = PastCall::Command;
+    let fixes = ["lexer", "parser", "codegen", "driver"].into_iter().zip(0..).map(|(name, at)| {
+        let edit = PastCall::Edit(format!("src/{name}.rs"));
+        let commit = command(format!("git commit -am \"fix {name}\""));
+        session(at, vec![edit, commit])
+    });
+    assert!(find_repetitions(&fixes.collect::<Vec<_>>(), &[]).is_empty());
+    let formats = (0..4).map(|at| {
+        let lines = ["cargo fmt", "git commit -am fmt"].map(str::to_owned);
+        session(at, lines.map(command).to_vec())
+    });
+    assert!(find_repetitions(&formats.collect::<Vec<_>>(), &[]).is_empty());
+    let posts = ["fungi", "autumn", "winter"].into_iter().zip(0..).map(|(name, at)| {
+        let new = command(format!("hugo new posts/{name}.md"));
+        session(at, vec![new, command(format!("git commit -am \"post {name}\""))])
+    });
+    assert_eq!(find_repetitions(&posts.collect::<Vec<_>>(), &[]).len(), 1);
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl fmt::Display for ScheduleStoreError {
             }
             Self::Missing(id) => write!(f, "there is no schedule {id}"),
             Self::Full => {
-                write!(f, "there are {MAX_SCHEDULES} schedules, and there may be no more")
+                write!(f, "there are {MAX_SCHEDULES} schedules already, the maximum")
             }
         }
     }

@@ -61,10 +61,8 @@ enum OpenItem {
 struct ItemCall {
     /// Set once the call has been announced.
     slot: Option<Slot>,
-    /// The number of bytes of the arguments that were passed on.
-    passed: usize,
-    /// True if the text that was passed on stands for arguments that are still to come.
-    is_stand_in: bool,
+    /// The arguments that were passed on.
+    passed: String,
     done: bool,
 }
 
@@ -340,22 +338,29 @@ impl Items {
 impl ItemCall {
     fn push_arguments(&mut self, fragment: &str, out: &mut Events) {
         if let (Some(slot), false) = (self.slot, fragment.is_empty()) {
-            self.is_stand_in = self.passed == 0 && is_stand_in(fragment);
-            self.passed += joined_bytes(fragment);
+            self.passed.push_str(fragment);
             let fragment = fragment.to_owned();
             out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
         }
     }
 
-    /// The arguments are complete: what did not come in pieces is taken.
+    /// The arguments are complete: what did not come in pieces is taken. A server may write them in another way than
+    /// in the pieces, with other blanks for example, so nothing is added to pieces that are an object by themselves.
     fn complete_arguments(&mut self, whole: &str, out: &mut Events) {
-        let passed = if self.is_stand_in && !is_stand_in(whole) { 0 } else { self.passed };
-        self.push_arguments(skip_joined(whole, passed), out);
+        if is_stand_in(&self.passed) && !is_stand_in(whole) {
+            self.push_arguments(whole, out);
+        } else if !is_object(&self.passed) {
+            self.push_arguments(skip_joined(whole, joined_bytes(&self.passed)), out);
+        }
         if let (Some(slot), false) = (self.slot, self.done) {
             self.done = true;
             out.push_back(StreamEvent::ToolCallDone { slot });
         }
     }
+}
+
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
 /// A list. An element of another form than expected is an empty one, and anything but a list holds none.

@@ -91,6 +91,24 @@ fn what_never_came_as_deltas_is_taken_from_the_whole() {
 }
 
 #[test]
+fn arguments_that_are_written_in_another_way_at_the_end_are_those_of_the_pieces() {
+    let added = r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"fc","call_id":"c","name":"fs_read","arguments":""}}"#;
+    let done = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"fc","call_id":"c","name":"fs_read","arguments":"{\"path\": \"a\", \"last\": 1}"}}"#;
+    let pieces = [
+        r#"{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"path\":\"a\","}"#,
+        r#"{"type":"response.function_call_arguments.delta","output_index":0,"delta":"\"last\":1}"}"#,
+    ];
+    let answers = [
+        (stream(&[added, pieces[0], pieces[1], done, COMPLETED]), r#"{"path":"a","last":1}"#),
+        (stream(&[added, done, COMPLETED]), r#"{"path": "a", "last": 1}"#),
+    ];
+    for (response, arguments) in answers {
+        let calls: Vec<_> = response.tool_calls().map(|call| call.arguments.get()).collect();
+        assert_eq!(calls, [arguments]);
+    }
+}
+
+#[test]
 fn ids_may_change_and_the_last_record_holds() {
     let response = stream(&[
         r#"{"type":"response.created","response":{"id":"r1","model":"m"}}"#,

@@ -34,7 +34,9 @@ impl Shell {
         // It sees what a reading command sees, and finds it writable where a layer takes the changes. A place
         // to hold would be made in the workspace itself.
         let writable = policy.writable.clone();
-        let (found, scratch) = (self.survey_workspace(cx), self.temporary_folder(cx, reading));
+        let (mut found, scratch) = (self.survey_workspace(cx), self.temporary_folder(cx, reading));
+        // On trial these work trees are names outside, and a look into one is reported.
+        found.forget_work_tree_marks();
         let held = held_to_reading(&policy, cx, reading, scratch, found);
         let policy = Policy { writable, local_sockets: true, umask: self.umask, ..held };
         let variables = self.environment.as_deref().unwrap_or_default();

@@ -354,6 +354,7 @@ fn new_session_greets_with_what_it_found_and_how_to_resume_the_last_one() {
         ] {
             assert!(seen.contains(part), "{part}: {seen}");
         }
+        assert_eq!(seen.contains("Type a message and press Enter"), accessible, "{seen}");
     }
 }
 

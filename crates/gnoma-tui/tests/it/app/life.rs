@@ -171,12 +171,12 @@ fn lists_are_read_out_and_chosen_from_by_name() {
     scene.look();
     insta::assert_snapshot!(scene.said(), @r"
     Choose the model
-      1 auto the router chooses
-      2 anthropic/opus 200k
-      3 anthropic/haiku 200k (in use)
-      4 ollama/qwen 200k
+      1 auto: the router chooses
+      2 anthropic/opus: 200k
+      3 anthropic/haiku: 200k (in use)
+      4 ollama/qwen: 200k
     Type a number or a name; q cancels; Enter alone selects:
-    3 of 4: anthropic/haiku 200k
+    3 of 4: anthropic/haiku: 200k
     ");
     scene.send("nonsense");
     assert!(scene.said().contains("nothing matches `nonsense`"), "a miss is told");

@@ -28,6 +28,9 @@ type ListedArm = (Arm, Option<String>);
 pub(super) async fn run(project: &Project, name: Option<&str>, json: bool) -> Result<Exit> {
     let mut ready = preview::prepare_preview(project, None).await?;
     ready.discover_once().await;
+    for failure in &mut ready.unlisted {
+        *failure = project.firewall.redact_text(failure).into_owned();
+    }
     let levels = preview::limit_levels(project, &ready.routes).await;
     let all = ready.routes.arms();
     let meant = all.iter().filter(|arm| is_meant(arm, name));
@@ -49,7 +52,8 @@ fn list_to_json(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> Va
     let left = ready.left.iter();
     let left = left.map(|UnusableModel { name, why }| json!({ "name": name, "why": why }));
     let (arms, left): (Vec<Value>, Vec<Value>) = (arms.collect(), left.collect());
-    json!({ "arms": arms, "left": left, "catalogue_age_days": age_days })
+    let unlisted = &ready.unlisted;
+    json!({ "arms": arms, "left": left, "unlisted": unlisted, "catalogue_age_days": age_days })
 }
 
 fn render_list(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> String {
@@ -75,6 +79,9 @@ fn render_list(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> Str
     }
     for UnusableModel { name, why } in &ready.left {
         text.push_str(&format!("{name}: {why}\n"));
+    }
+    for failure in &ready.unlisted {
+        text.push_str(&format!("no list of models from {failure}\n"));
     }
     text.extend(stale_catalogue_warning(age_days));
     text

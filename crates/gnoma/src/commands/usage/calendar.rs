@@ -11,7 +11,7 @@ use super::view::UsageView;
 const MAX_WEEKS: i64 = 26;
 /// Fewest days between the first and the last one; fewer are read at a glance in the table.
 const MIN_DAYS: i64 = 7;
-/// The characters of days by the part of the dearest day that they cost: nothing, up to a quarter, a half, three
+/// The characters of days by the part of the most expensive day that they cost: nothing, up to a quarter, a half, three
 /// quarters, all of it.
 const LEVELS: [char; 5] = ['.', '-', '=', '+', '#'];
 
@@ -49,9 +49,7 @@ pub(super) fn render(view: &UsageView<'_>) -> String {
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    text.push_str(
-        "parts of the dearest day: . none, - to a quarter, = to a half, + to 3/4, # more\n",
-    );
+    text.push_str("of the most expensive day: . none, - to 1/4, = to 1/2, + to 3/4, # more\n");
     text
 }
 

@@ -44,6 +44,7 @@ pub(super) fn write_report(view: &UsageView<'_>, out: &mut dyn io::Write) -> io:
         },
         exceeded_sums: report.exceeded_sums,
         future_calls: report.future_calls,
+        incomplete: report.lacks_money,
         quality: view
             .quality
             .as_ref()
@@ -75,6 +76,7 @@ struct JsonReport<'r> {
     damaged_rows: JsonDamage,
     exceeded_sums: u64,
     future_calls: u64,
+    incomplete: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     quality: Option<Vec<Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]

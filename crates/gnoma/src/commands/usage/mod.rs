@@ -16,15 +16,19 @@ use std::{
 };
 
 use anyhow::Result;
+use gnoma_core::protocol::SessionSpec;
 use gnoma_host::{
     HostError,
     files::NewFile,
-    usage::{self, Dimension, MAX_DEPTH, UsageQuery},
+    usage::{self, Dimension, MAX_DEPTH, Period, UsageQuery, UsageStart},
 };
 
 use self::view::{Currency, UsageView};
 use super::{
-    common::{open_project, print_raw_data, print_stored_text, refuse_closed_stdout},
+    common::{
+        open_project, open_project_without_keys, print_raw_data, print_stored_text,
+        refuse_closed_stdout,
+    },
     router::stats::read_quality,
 };
 use crate::{
@@ -61,6 +65,9 @@ pub(super) async fn run(
         return print_json(&view);
     }
     if wanted.csv {
+        if report.lacks_money {
+            report::print_warning(notes::INCOMPLETE);
+        }
         return print_raw_data(&csv::render(&view));
     }
     if let Some(file) = &wanted.html {
@@ -71,6 +78,23 @@ pub(super) async fn run(
     let has_drawings = stdout.is_terminal() && around.var("ACCESSIBLE").is_none();
     let columns = has_drawings.then(|| Size::of_terminal(&stdout).columns);
     print_stored_text(&table::render(&view, columns))
+}
+
+/// The days of the report for the page.
+const PAGE_DAYS: u32 = 30;
+
+/// Reads the usage of the last 30 days by day, as `gnoma usage --json` prints it.
+///
+/// # Errors
+/// The settings or the ledger cannot be read.
+pub(crate) async fn read_json(spec: SessionSpec) -> Result<String> {
+    let project = open_project_without_keys(spec)?;
+    let by = vec![Dimension::Period(Period::Day)];
+    let query = UsageQuery { since: UsageStart::Days(PAGE_DAYS), by, repriced_as: None };
+    let report = usage::read_report(&project, &query).await?;
+    let mut text = Vec::new();
+    json::write_report(&UsageView::new(&query, &report, project.now_ms()), &mut text)?;
+    Ok(String::from_utf8(text)?)
 }
 
 /// Refuses what goes with dimensions of calls but not with `--by tool`.

@@ -9,6 +9,10 @@ use gnoma_router::pool::Pool;
 
 use super::view::{Currency, UsageView, count_calls};
 
+/// The sentence about a ledger of which a part is lost.
+pub(super) const INCOMPLETE: &str = "the ledger was damaged, and not all spending could be recovered: more may have \
+     been spent than is shown; `gnoma router pools --accept-loss` accepts what is left";
+
 /// Writes the sentences under a report.
 pub(super) fn note_sentences(view: &UsageView<'_>) -> Vec<String> {
     let report = view.report;
@@ -41,6 +45,9 @@ fn describe_missing_numbers(view: &UsageView<'_>) -> Vec<String> {
     let report = view.report;
     let total = &report.total;
     let mut notes = Vec::new();
+    if report.lacks_money {
+        notes.push(INCOMPLETE.to_owned());
+    }
     if total.unpriced_calls() > 0 {
         let calls = count_calls(total.unpriced_calls());
         notes.push(match total.cost() {
@@ -51,7 +58,7 @@ fn describe_missing_numbers(view: &UsageView<'_>) -> Vec<String> {
     if total.unrecorded_calls > 0 {
         let calls = count_calls(total.unrecorded_calls);
         notes.push(format!(
-            "{calls} of which the ledger has only the UTC day and the model: older than its details, or forgotten"
+            "{calls} of which the ledger has only the UTC day and the model: older than its details, forgotten, or lost with a damaged ledger"
         ));
     }
     if report.damaged.count > 0 {
@@ -188,11 +195,11 @@ fn describe_cap(
     let end = time(*ends_at_ms);
     let begin = format!("{whose}{name} cap of {most_usd}: {used_usd} used");
     if used >= most {
-        return format!("{begin}; it is met, until {end}");
+        return format!("{begin}; it is reached, until {end}");
     }
     match (expected, met_at_ms) {
         (Some(expected), Some(met)) => format!(
-            "{begin}; at this rate {} by {end}, so it will be met at about {}",
+            "{begin}; at this rate {} by {end}, so it will be reached at about {}",
             amount(*expected),
             time(*met)
         ),
@@ -278,10 +285,10 @@ mod tests {
         };
         assert_eq!(
             say(&cap),
-            "day cap of $5.00: $3.00 used; at this rate $6.00 by hour 24, so it will be met at about hour 20"
+            "day cap of $5.00: $3.00 used; at this rate $6.00 by hour 24, so it will be reached at about hour 20"
         );
         let met = CapForecast { used: 5_000_000, ..cap.clone() };
-        assert!(say(&met).ends_with("it is met, until hour 24"), "{}", say(&met));
+        assert!(say(&met).ends_with("it is reached, until hour 24"), "{}", say(&met));
         let rates = CapForecast { pool: Pool::Rates("openai".into()), ..cap };
         assert!(say(&rates).starts_with("openai's day cap of $5.00: "), "{}", say(&rates));
         let early = CapForecast { expected: None, met_at_ms: None, ..cap };

@@ -4,7 +4,7 @@ use anyhow::Result;
 use gnoma_core::{duration, json_value::json};
 use gnoma_host::{
     Project,
-    usage::{RuleOffer, ToolUsage, ToolUse, UsageStart, read_tool_usage},
+    usage::{CheckedWork, RuleOffer, ToolUsage, ToolUse, UsageStart, read_tool_usage},
 };
 use serde_json::Value;
 
@@ -20,20 +20,27 @@ const OFFERS: &str = "\nQuestions that you approved each time, and the rules tha
                       each rule:\n\n";
 
 pub(super) async fn run(project: &Project, since: UsageStart, is_json: bool) -> Result<Exit> {
-    let ToolUsage { tools, offers } = read_tool_usage(project, since).await?;
+    let ToolUsage { tools, offers, work } = read_tool_usage(project, since).await?;
     if is_json {
         let rules = offers
             .iter()
             .map(|RuleOffer { rule, approved }| json!({ "rule": rule, "approved": approved }));
         let rules = Value::Array(rules.collect());
         let tools = Value::Array(tools.iter().map(describe).collect());
-        return print_json(&json!({ "tools": tools, "rules": rules }));
+        let models = work.iter().map(|(model, work)| describe_work(model, *work));
+        let models = Value::Array(models.collect());
+        return print_json(&json!({ "tools": tools, "rules": rules, "models": models }));
     }
     if tools.is_empty() {
         return print_stored_text("no tool calls in the saved sessions of this project\n");
     }
     let heads = ["calls", "failed", "asked", "approved", "denied", "tried", "kept", "time", "tool"];
     let mut text = table::render_table(heads, tools.iter().map(tool_row));
+    if !work.is_empty() {
+        let rows = work.iter().map(|(model, work)| work_row(model, *work));
+        let heads = ["checked", "passed", "escalated", "model"];
+        text.push_str(&format!("\n{}", table::render_table(heads, rows)));
+    }
     if !offers.is_empty() {
         text.push_str(OFFERS);
         let row = |offer: &RuleOffer| [offer.approved.to_string(), offer.rule.clone()];
@@ -48,6 +55,17 @@ fn describe(tool: &ToolUse) -> Value {
         "approved": tool.approved, "denied": tool.denied, "tried": tool.tried, "kept": tool.kept,
         "mean_ms": tool.mean_ms(), "total_ms": tool.total_ms,
     })
+}
+
+fn describe_work(model: &str, work: CheckedWork) -> Value {
+    let CheckedWork { checked, passed, escalated } = work;
+    json!({ "model": model, "checked": checked, "passed": passed, "escalated": escalated })
+}
+
+fn work_row(model: &str, work: CheckedWork) -> [String; 4] {
+    let CheckedWork { checked, passed, escalated } = work;
+    let [checked, passed, escalated] = [checked, passed, escalated].map(|count| count.to_string());
+    [checked, passed, escalated, model.to_owned()]
 }
 
 fn tool_row(tool: &ToolUse) -> [String; 9] {

@@ -103,6 +103,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         thinking: None,
         keeping: PersistenceOptions::default(),
         scope: None,
+        step: None,
         above: None,
         gauge: Arc::default(),
         spawner: None,

@@ -20,7 +20,7 @@ async fn check_finds_what_no_run_could_do_behind_an_argument() {
     let checked = world.run(&["task", "check"]).await;
     assert_eq!(checked.code, Some(1), "{checked:?}");
     for part in [
-        "in a circle: one → other → one",
+        "other.md:5: the tasks run each other in a circle: one → other → one",
         "lost.md:5: there is no task `nothing`",
         "wrong.md:5: `latest` is not a version",
         "help.md:5: `/help` is no command that a step can be",
@@ -30,6 +30,10 @@ async fn check_finds_what_no_run_could_do_behind_an_argument() {
     }
     let alone = world.run(&["task", "check", "lost"]).await;
     assert_eq!(alone.code, Some(1), "{alone:?}");
+    world.put("fine/notes.txt", "a folder called as the task is");
+    let named = world.run(&["task", "check", "fine", "fien"]).await;
+    assert!(named.out.contains("fine: valid"), "{named:?}");
+    assert!(named.out.contains("there is no task `fien`; did you mean `fine`?"), "{named:?}");
     let run = world.run(&["task", "run", "help", "v1"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(run.err.contains("help.md:5: `/help`") && world.server.requests().is_empty());
@@ -62,6 +66,9 @@ async fn task_with_a_wrong_file_is_shown_and_deleted() {
     let json = world.run(&["task", "list", "--output-format", "json"]).await;
     assert_eq!(json.code, Some(2), "{json:?}");
     assert!(json.err.contains("`gnoma task list` takes no --output-format"), "{json:?}");
+    let mode = world.run(&["task", "list", "--permission", "everything"]).await;
+    assert_eq!(mode.code, Some(2), "{mode:?}");
+    assert!(mode.err.contains("invalid value 'everything' for '--permission"), "{mode:?}");
     let reserved = world.run(&["task", "new", "run"]).await;
     assert!(reserved.err.contains("`gnoma task` has a command of that name"), "{reserved:?}");
 }

@@ -37,3 +37,22 @@ async fn detached_run_goes_on_in_the_server_and_tells_hooks_of_its_end() {
     }
     assert_eq!(world.server.requests().len(), 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn question_of_a_run_is_seen_in_the_list_of_what_runs() {
+    let world = World::new([]);
+    let text = "## Look\n```sh\necho looked\n```\n## Ask\n? Push it now?\n- yes\n- no\n";
+    world.put_home(".config/gnoma/tasks/t.md", text);
+    let _served = Served::starts(&world, &[]);
+    let run = world.run(&["task", "run", "t", "--detach"]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let listed = world.run(&["ps"]).await;
+        if listed.out.contains("  asks  ") && listed.out.contains("(asks: Push it now?)") {
+            break;
+        }
+        assert!(Instant::now() < end, "no question: {listed:?}");
+        tokio::time::sleep(STEP).await;
+    }
+}

@@ -7,7 +7,7 @@ use super::*;
 use crate::tui::Person;
 
 /// Two arms on the test's server: `test/m1` is preferred, `two/m2` is the other.
-fn two_arms(world: &World) {
+pub(super) fn two_arms(world: &World) {
     let url = world.server.url();
     world.configure(&format!(
         "two = \"{url}/v1\"\n[provider.models]\ntwo = [\"m2\"]\n\

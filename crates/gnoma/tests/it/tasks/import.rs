@@ -9,6 +9,7 @@ async fn commands_of_other_programs_become_tasks_and_what_is_lost_is_told() {
     world.put_home(".claude/commands/team/fix.md", fix);
     world.put_home(".codex/prompts/look.md", "Look at $FILE for $1.");
     world.put_home(".config/opencode/command/release.md", "Release it.");
+    world.put_home(".config/opencode/command/look.md", "Look.");
     std::fs::create_dir_all(world.project.path().join(".claude/commands")).unwrap();
     world.write(".claude/commands/theirs.md", "Do it.");
     let shown = world.run(&["task", "import"]).await;
@@ -17,6 +18,7 @@ async fn commands_of_other_programs_become_tasks_and_what_is_lost_is_told() {
         "would import fix (from ~/.claude/commands/team/fix.md); lost: the field `allowed-tools`",
         "would import look (from ~/.codex/prompts/look.md)\n",
         "left out: release (~/.config/opencode/command/release.md): a task of that name is there",
+        "left out: look (~/.config/opencode/command/look.md): ~/.codex/prompts/look.md has that name, too",
         "Nothing was written. Add --write",
     ] {
         assert!(shown.out.contains(part), "{part}: {}", shown.out);

@@ -1,4 +1,5 @@
-//! Runs that are killed at any moment: after they are resumed, no step that had ended ran twice, and none is left out.
+//! Runs that are killed at any moment: after they are resumed, no step that had ended ran twice, none is left out, and
+//! each is in the conversation.
 
 use serde_json::Value;
 
@@ -39,7 +40,7 @@ async fn killed_at_any_moment_no_ended_step_runs_twice_and_none_is_left_out() {
     let kills = kills.unwrap_or(USUAL_KILLS);
     let (mut cut_off, mut between) = (0, 0);
     for kill in 0..kills {
-        let world = World::new([]);
+        let world = World::new([says("the sum")]);
         // Every other run has its steps side by side.
         let mark = if kill % 2 == 0 { "" } else { " {parallel}" };
         world.put_home(".config/gnoma/tasks/t.md", &counting_task(mark));
@@ -75,6 +76,13 @@ async fn killed_at_any_moment_no_ended_step_runs_twice_and_none_is_left_out() {
             assert!((1..=most).contains(&times), "step {number}, {before:?}: {count}");
         }
         assert!(states(&world).iter().all(|state| state == "done"));
+        // The next turn sees what each step said.
+        let next = world.run(&["-c", "Sum up."]).await;
+        assert_eq!(next.code, Some(0), "{before:?}: {next:?}");
+        let said = world.said_by_people();
+        for number in 1..=STEPS {
+            assert!(said.contains(&format!("“Step {number}”")), "{before:?}: {said}");
+        }
     }
     assert!(cut_off + between > 0, "no run was killed in its middle");
 }

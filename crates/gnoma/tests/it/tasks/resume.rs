@@ -77,6 +77,23 @@ async fn recorded_values_are_checked_against_the_task_as_it_is_now() {
     assert_eq!(world.read("ran.txt"), "one\n");
 }
 
+/// A made-up token, which has no form that is known.
+pub(super) const TOKEN: &str = "9XK3Zo7mjHLEtiJrEgGXJ5eCm5ACESSkgZrIlVCKuHpX5SsKK01q1pKh72N379JE";
+
+#[tokio::test]
+async fn value_that_is_a_secret_by_the_name_of_its_argument_is_not_recorded() {
+    let world = World::new([says("called")]);
+    put_task(
+        &world,
+        "t",
+        "---\narguments: token\n---\n## One\nCall it.\n## Two\n```sh\ncat x\n```\n",
+    );
+    assert_eq!(run(&world, &["task", "run", "t", TOKEN]).await.code, Some(1));
+    assert!(!world.records()[0].contains(TOKEN), "{:?}", world.records());
+    let refused = run(&world, &["task", "resume", "--again"]).await;
+    assert!(refused.err.contains("its arguments contained a secret"), "{refused:?}");
+}
+
 #[tokio::test]
 async fn question_without_an_answer_is_not_skipped() {
     let world = World::new([]);

@@ -103,7 +103,10 @@ async fn schedule_that_cannot_run_is_refused_in_a_sentence() {
     std::fs::create_dir_all(world.project.path().join(".gnoma/tasks")).unwrap();
     world.write(".gnoma/tasks/theirs.md", "Do it.");
     let every = ["--every", "day 9:00"];
-    let cases: [(&[&str], &str); 11] = [
+    world.put_home(".config/gnoma/tasks/call.md", "---\narguments: token\n---\nCall it.\n");
+    let cases: [(&[&str], &str); 12] = [
+        // It is known as a secret only by the name of its argument.
+        (&["call", super::resume::TOKEN, "--every", "day 9:00"], "an argument contains a secret"),
         (&["release", "v1", "--at", "2020-01-01 09:00"], "`2020-01-01 09:00` has passed"),
         (&["release", "v1", "--at", "soon"], "`soon` is no time"),
         (&["release", "v1", "--every", "noon"], "`noon` is neither a day, a time nor an interval"),

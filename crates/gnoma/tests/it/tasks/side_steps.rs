@@ -58,6 +58,23 @@ async fn prompts_side_by_side_are_elfs_whose_results_the_next_step_sees() {
 }
 
 #[tokio::test]
+async fn router_learns_each_prompt_of_steps_side_by_side_as_a_kind_of_its_own() {
+    let world = World::new([says("found"), says("found"), says("found")]);
+    super::failure::two_arms(&world);
+    world.put_home(
+        ".config/gnoma/tasks/t.md",
+        "## Here {parallel}\nExplain a.\n## There {parallel}\nExplain b.\n## Sum\nExplain c.\n",
+    );
+    assert_eq!(run(&world, &["task", "run", "t"]).await.code, Some(0));
+    let stats = world.json(&["router", "stats", "--json"]).await;
+    let believed = stats["believed"].as_array().unwrap().iter();
+    let kinds: Vec<&str> = believed.map(|it| it["kind"].as_str().unwrap()).collect();
+    for kind in ["explain/t/Here", "explain/t/There", "explain/t/Sum"] {
+        assert!(kinds.contains(&kind), "{kind}: {stats}");
+    }
+}
+
+#[tokio::test]
 async fn failed_step_fails_those_beside_it_after_their_end_and_only_it_runs_again() {
     let world = World::new([says("three")]);
     world.put_home(
@@ -67,6 +84,7 @@ async fn failed_step_fails_those_beside_it_after_their_end_and_only_it_runs_agai
     );
     let ran = run(&world, &["task", "run", "t"]).await;
     assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(!ran.err.contains("stronger"), "commands have no model: {ran:?}");
     for part in ["(A) failed after", "(B) done in", "stopped at step 1 of 4 (A), which failed"] {
         assert!(ran.err.contains(part), "{part}: {ran:?}");
     }
@@ -76,6 +94,7 @@ async fn failed_step_fails_those_beside_it_after_their_end_and_only_it_runs_agai
     world.write("needed.txt", "f0und");
     let refused = run(&world, &["task", "resume"]).await;
     assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(!refused.err.contains("stronger") && refused.err.contains("--skip"), "{refused:?}");
     let ran = run(&world, &["task", "resume", "--again"]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!((states(&world), world.read("ran.txt").as_str()), (vec!["done".into(); 4], "c\n"));
@@ -95,6 +114,31 @@ async fn commands_that_change_something_run_one_after_the_other() {
     let wanted: String = (1..=12).map(|number| format!("{number}\n")).collect();
     assert_eq!(world.read("out.txt"), wanted);
     assert!(ran.err.contains("steps 11, 12 of 12 side by side"), "at most ten at once: {ran:?}");
+}
+
+#[tokio::test]
+async fn commands_that_only_read_run_side_by_side_without_a_mark() {
+    let world = World::new([says("summed up")]);
+    world.write("seen.txt", "s33n");
+    let command = |title: &str, text: &str| format!("## {title}\n```sh\n{text}\n```\n");
+    let task = [
+        command("One", "cat seen.txt"),
+        command("Two", "ls"),
+        command("Three", "echo 3 > three.txt"),
+        command("Four", "cat three.txt"),
+        "## Sum\nSum it up.\n".to_owned(),
+    ];
+    world.put_home(".config/gnoma/tasks/t.md", &task.concat());
+    let dry = world.run(&["task", "run", "t", "--dry-run"]).await;
+    assert!(dry.out.contains("2. Two (command, beside step 1)"), "{dry:?}");
+    let ran = run(&world, &["task", "run", "t"]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("Task t, steps 1, 2 of 5 side by side: One · Two"), "{ran:?}");
+    assert_eq!(states(&world), ["done"; 5]);
+    let said = world.said_by_people();
+    let parts = ["“One”", "s33n", "“Two”", "“Three”", "“Four”", "\n3\n", "Sum it up."];
+    let places = parts.map(|part| said.find(part).unwrap_or_else(|| panic!("{part}: {said}")));
+    assert!(places.is_sorted(), "{said}");
 }
 
 #[tokio::test]
@@ -126,7 +170,12 @@ async fn prompts_side_by_side_that_models_refuse_are_not_done() {
     world.put_home(".config/gnoma/tasks/t.md", text);
     let ran = run(&world, &["task", "run", "t"]).await;
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.err.contains("the model refused"), "{ran:?}");
+    assert!(ran.err.contains("the model refused; step 2 (B) failed: "), "{ran:?}");
+    let refused = run(&world, &["task", "resume"]).await;
+    let both = "step 1 of 2 (`A`) failed, step 2 (`B`) failed, so they may have had effects";
+    assert!(refused.err.contains(both) && refused.err.contains("--stronger"), "{refused:?}");
+    let history = world.run(&["task", "history", "t"]).await;
+    assert!(history.out.contains("step 2 (B): the model refused"), "{history:?}");
     assert_eq!(states(&world), ["failed", "failed"]);
 }
 

@@ -132,3 +132,47 @@ async fn a_local_server_that_is_not_running_is_explained_and_found_elsewhere() {
     person.waits_for("Ask anything");
     person.leaves();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificate_file_that_is_set_in_the_window_counts_for_the_next_try() {
+    let world = fresh(guarded());
+    let address = format!("https://localhost:{}", plain(&world.server.url()));
+    let person = Person::starts(&world, &[]);
+    person.waits_for("Set up a provider");
+    person.types("\x1b");
+    person.waits_for("/login adds one");
+    person.types("/config set network.ca_file /nosuch.pem\r");
+    person.waits_for("Saved `network.ca_file`");
+    person.types("/login\r");
+    person.waits_for("Set up a provider");
+    person.types("another\r");
+    person.waits_for("address of the server ›");
+    person.types(&format!("{address}/v1\r"));
+    person.waits_for("or leave it empty");
+    person.types("\r");
+    person.waits_for("cannot read certificate authorities");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn provider_that_was_added_elsewhere_is_chosen_without_a_restart() {
+    let world = fresh(guarded());
+    let person = Person::starts(&world, &[]);
+    person.waits_for("Set up a provider");
+    person.types("\x1b");
+    person.waits_for("/login adds one");
+    let folder = world.home.path().join(".config/gnoma");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = format!(
+        "[provider.endpoints]\nown = \"{}/v1\"\n[provider.api_keys]\nown = \"{RIGHT}\"\n",
+        world.server.url()
+    );
+    std::fs::write(folder.join("config.toml"), text).unwrap();
+    person.types("/provider own\r");
+    person.waits_until("the provider", |person| {
+        let seen = person.sees();
+        seen.contains("own/m1") || seen.contains("model: auto")
+    });
+    person.types("hello\r");
+    person.waits_for("Hello from the server.");
+    person.leaves();
+}

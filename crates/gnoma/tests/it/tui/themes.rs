@@ -23,6 +23,10 @@ async fn own_theme_is_listed_checked_and_chosen_and_a_broken_one_is_named() {
     let person = Person::ready(&world, &[]);
     person.waits_for("`mauve` is not a colour");
     person.leaves();
+    world.configure("[tui]\ntheme = \"gone\"\n");
+    let person = Person::ready(&world, &[]);
+    person.waits_for("there is no theme `gone`");
+    person.leaves();
     let set = world.run(&["config", "set", "tui.theme", "none"]).await;
     assert!(set.err.contains("there is no theme `none`"), "{set:?}");
 }

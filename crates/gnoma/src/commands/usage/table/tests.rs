@@ -77,6 +77,7 @@ fn nested() -> (UsageQuery, UsageReport) {
         damaged: DamagedCalls::default(),
         exceeded_sums: 0,
         future_calls: 0,
+        lacks_money: false,
     };
     (
         UsageQuery {
@@ -259,7 +260,7 @@ fn days_of_several_weeks_are_a_calendar_at_a_terminal() {
                     2026-11-09            #  .  .  -\n\
                     2026-11-16   =  .  .  .  .  .  .\n\
                     2026-11-23   .  +\n\
-                    parts of the dearest day";
+                    of the most expensive day";
     assert!(text.contains(expected), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     for columns in [None, Some(79)] {

@@ -69,7 +69,13 @@ export async function tasks({ person, api, base, project, links, say, told, idle
     await page.waitForSelector("#start .welcome");
     const act = made(page);
     const place = join(project, "places.txt");
-    const file = (text) => { for (let i = 0; i < 60; i++) if (readFileSync(place, "utf8") === text) return true; return false; };
+    const file = async (text) => {
+      for (let i = 0; i < 60; i++) {
+        if (readFileSync(place, "utf8") === text) return true;
+        await wait(50);
+      }
+      return false;
+    };
     const lines = (others = {}) => Array.from({ length: 40 }, (_, i) => `${others[i + 1] ?? `line ${i + 1}`}\n`).join("");
     writeFileSync(place, lines());
     writeFileSync(join(project, "slug.py"), before);
@@ -96,7 +102,7 @@ export async function tasks({ person, api, base, project, links, say, told, idle
       await page.waitForSelector("#review .hunk-tools button");
       await act.press(/^Revert change 2 of 2/);
       await page.waitForFunction(() => document.querySelectorAll("#review .hunk-tools button").length === 1);
-      if (!file(lines({ 2: "two" }))) return false;
+      if (!(await file(lines({ 2: "two" })))) return false;
       await act.press(/^Undo revert/);
       await page.waitForFunction(() => document.querySelectorAll("#review .hunk-tools button").length === 2);
       return file(lines({ 2: "two", 38: "thirty-eight" }));

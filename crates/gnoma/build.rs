@@ -13,6 +13,7 @@ const SCHEMA: &str = "protocol.schema.json";
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build/openapi.rs");
+    println!("cargo::rerun-if-changed=build/integer_limits.rs");
     println!("cargo::rerun-if-changed={SCHEMA}");
     let schema = fs::read_to_string(SCHEMA)
         .map_err(|error| io::Error::other(format!("{SCHEMA}: {error}")))?;

@@ -86,7 +86,7 @@ pub(crate) struct ClientSession {
     /// The options that can be chosen, as the client was last told.
     told_options: Value,
     title: String,
-    /// How many requests about tasks wait for their answer.
+    /// The number of requests about tasks that wait for their answer.
     task_requests: usize,
     /// The last notice while one waits. It may be the end of a run, which the answer to the request says, too.
     held_notice: Option<Event>,

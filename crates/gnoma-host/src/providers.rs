@@ -7,7 +7,7 @@ use gnoma_config::{
     edit::Change,
     env::{bare_key, variables_of},
     load::check_value,
-    settings::{Provider, Settings},
+    settings::Provider,
 };
 use gnoma_core::{ErrorKind, Secret};
 use gnoma_llm::{KNOWN, Profile, catalogue};
@@ -16,6 +16,7 @@ use gnoma_net::Http;
 pub use crate::new_provider::{KeySource, NewProvider};
 use crate::{
     Folders as _, HostError, Project, Result, crate_options, key_command,
+    project_settings::{ProjectSettings, RoutingSettings},
     provider_names::provider_names,
     routing::{self, find_provider},
     setting,
@@ -318,9 +319,9 @@ pub async fn try_new(
 }
 
 /// Returns the settings of the files as they are now, which the next session has; `None` if they cannot be used.
-pub(crate) fn saved_settings(project: &Project) -> Option<Settings> {
+pub(crate) fn saved_settings(project: &Project) -> Option<RoutingSettings> {
     let loaded = gnoma_config::load_settings(&crate_options::setting_sources(&project.spec));
-    loaded.ok().map(|loaded| loaded.settings)
+    loaded.ok().map(|loaded| ProjectSettings::from(loaded).routing)
 }
 
 /// Reports whether a variable of the environment can have this name.

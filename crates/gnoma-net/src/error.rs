@@ -107,17 +107,7 @@ pub(crate) fn to_net_error(error: &reqwest::Error, proxy: Option<String>) -> Net
         Some(distrust) => describe_certificate_error(distrust),
         None => cause.map(ToString::to_string).unwrap_or_default(),
     };
-    let kind = match kind {
-        NetErrorKind::Connect if cause.contains(NO_TLS) => NetErrorKind::NoTls,
-        // A server of TLS 1.3 looks at the client's certificate after the connection is made.
-        NetErrorKind::Connect | NetErrorKind::Broken if cause.contains(NO_CLIENT_CERTIFICATE) => {
-            NetErrorKind::ClientCertificate
-        }
-        NetErrorKind::Connect if distrust.is_some() => NetErrorKind::Certificate,
-        NetErrorKind::Connect if proxy.is_some() => NetErrorKind::Proxy,
-        NetErrorKind::Broken if cause.contains(NO_HTTP) => NetErrorKind::NoHttp,
-        kind => kind,
-    };
+    let kind = refine_kind(kind, &cause, distrust.is_some(), proxy.is_some());
     let mut message = describe_kind(kind).to_owned();
     if let Some(proxy) = proxy.filter(|_| kind == NetErrorKind::Proxy) {
         message = format!("{message} {proxy}");
@@ -127,18 +117,42 @@ pub(crate) fn to_net_error(error: &reqwest::Error, proxy: Option<String>) -> Net
         let host = url.host_str().unwrap_or("?");
         message = format!("{message} ({}://{host}{port}{})", url.scheme(), url.path());
     }
-    let is_said = matches!(
+    if !includes_cause(kind) && !cause.is_empty() {
+        message = format!("{message}: {}", in_words(&without_numbers(&cause)));
+    }
+    let certificate_fault = distrust.as_ref().map(CertificateFault::from_error);
+    NetError { kind, certificate_fault, message }
+}
+
+/// Returns the kind of a failure that the words of its cause, the server's certificate or a proxy make more exact.
+fn refine_kind(
+    kind: NetErrorKind,
+    cause: &str,
+    is_distrusted: bool,
+    has_proxy: bool,
+) -> NetErrorKind {
+    match kind {
+        NetErrorKind::Connect if cause.contains(NO_TLS) => NetErrorKind::NoTls,
+        // A server of TLS 1.3 looks at the client's certificate after the connection is made.
+        NetErrorKind::Connect | NetErrorKind::Broken if cause.contains(NO_CLIENT_CERTIFICATE) => {
+            NetErrorKind::ClientCertificate
+        }
+        NetErrorKind::Connect if is_distrusted => NetErrorKind::Certificate,
+        NetErrorKind::Connect if has_proxy => NetErrorKind::Proxy,
+        NetErrorKind::Broken if cause.contains(NO_HTTP) => NetErrorKind::NoHttp,
+        kind => kind,
+    }
+}
+
+/// Reports whether the description of a kind already says what the cause would.
+fn includes_cause(kind: NetErrorKind) -> bool {
+    matches!(
         kind,
         NetErrorKind::NoTls
             | NetErrorKind::NoHttp
             | NetErrorKind::ClientCertificate
             | NetErrorKind::Timeout
-    );
-    if !is_said && !cause.is_empty() {
-        message = format!("{message}: {}", in_words(&without_numbers(&cause)));
-    }
-    let certificate_fault = distrust.as_ref().map(CertificateFault::from_error);
-    NetError { kind, certificate_fault, message }
+    )
 }
 
 /// Returns a description of what has failed.

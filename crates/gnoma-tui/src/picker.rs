@@ -451,7 +451,7 @@ mod tests {
         let PickerOutcome::Explained(lines) = line(&mut picker, "17") else { panic!("17 fits") };
         assert_eq!(lines[0].plain_text(), "nothing matches `17`");
         let PickerOutcome::Explained(lines) = line(&mut picker, "app") else { panic!("two fit") };
-        assert_eq!(lines[2].plain_text(), "  2 pineapple a fruit");
+        assert_eq!(lines[2].plain_text(), "  2 pineapple: a fruit");
         assert_eq!(
             line(&mut picker, "2"),
             PickerOutcome::Row(2),

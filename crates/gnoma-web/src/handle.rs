@@ -66,7 +66,10 @@ pub trait Site: Send + Sync + 'static {
         Box::pin(std::future::ready(None))
     }
 
-    /// What models cost in all sessions of the last 30 days, as JSON; a site without a ledger fails.
+    /// Reports the cost of models in all sessions of the last 30 days, as JSON.
+    ///
+    /// # Errors
+    /// The site has no ledger, or it cannot be read.
     fn usage_report(&self) -> BoxFuture<'_, Result<String, RequestError>> {
         let error = RequestError::new(RequestErrorKind::NotFound, "this server has no ledger");
         Box::pin(std::future::ready(Err(error)))
@@ -409,7 +412,9 @@ fn request_id(headers: &HeaderMap) -> Result<RequestId, RequestError> {
     let invalid = |cause| RequestError::new(RequestErrorKind::Invalid, cause);
     if !headers.contains_key(&CLIENT) {
         let error = invalid("the header Idempotency-Key needs the header Gnoma-Client");
-        return Err(error.with_remedy("Send the name of your program in it."));
+        return Err(error.with_remedy(
+            "Send a name of your program in it: 8 to 64 letters, digits and hyphens.",
+        ));
     }
     let number = value.to_str().ok().and_then(|text| text.parse().ok());
     number.map(RequestId).ok_or_else(|| invalid("the header Idempotency-Key is a number"))

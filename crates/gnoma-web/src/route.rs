@@ -44,7 +44,7 @@ pub(crate) enum Route {
     Hello,
     /// The description of the API.
     Description,
-    /// What models cost in all sessions.
+    /// The cost of models in all sessions.
     Usage,
     /// A stream of events, as they happen.
     Events(StreamQuery),
@@ -88,11 +88,8 @@ pub(crate) fn parse_route(
     query: Option<&str>,
 ) -> Result<Route, RouteError> {
     if path == METRICS {
-        return if *method == Method::GET {
-            Ok(Route::Metrics)
-        } else {
-            Err(RouteError::Method("GET"))
-        };
+        let reads = *method == Method::GET;
+        return if reads { Ok(Route::Metrics) } else { Err(RouteError::Method("GET")) };
     }
     let Some(rest) = path.strip_prefix(API) else {
         let asset = find_asset(path).ok_or(RouteError::Missing)?;

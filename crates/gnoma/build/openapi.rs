@@ -2,6 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+#[path = "integer_limits.rs"]
+mod integer_limits;
+
+use self::integer_limits::add_integer_limits;
+
 /// Requests that are not for a session.
 const OF_PROCESS: [&str; 4] = ["open", "list", "stored_in", "delete"];
 /// Requests that HTTP does not carry; of others it does not carry everything that could be asked.
@@ -90,27 +95,6 @@ pub(crate) fn openapi_document(schema: &Value, version: &str) -> Value {
             "schemas": types,
         },
     })
-}
-
-/// Adds to each integer the largest value that its format implies: tools do not know the formats.
-fn add_integer_limits(schema: &mut Value) {
-    match schema {
-        Value::Object(fields) => {
-            let most = match fields.get("format").and_then(Value::as_str) {
-                Some("uint8") => u64::from(u8::MAX),
-                Some("uint16") => u64::from(u16::MAX),
-                Some("uint32") => u64::from(u32::MAX),
-                Some("uint" | "uint64") => u64::MAX,
-                _ => 0,
-            };
-            if most > 0 {
-                fields.insert("maximum".to_owned(), json!(most));
-            }
-            fields.values_mut().for_each(add_integer_limits);
-        }
-        Value::Array(items) => items.iter_mut().for_each(add_integer_limits),
-        _ => (),
-    }
 }
 
 /// Adds to the fields of a request what the server refuses whatever else is right.

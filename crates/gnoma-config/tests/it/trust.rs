@@ -49,7 +49,7 @@ fn an_untrusted_project_sets_only_what_is_harmless() {
     warning: `tui.theme` is ignored because it reads a variable: this folder is not trusted
       --> ~/project/.gnoma/config.toml:22:9
        |
-    22 | theme = "${**************}"
+    22 | theme = "${OPENAI_API_KEY}"
        |         ^^^^^^^^^^^^^^^^^^^
     hint: read the file; if you trust it, run `gnoma trust` in that folder
 

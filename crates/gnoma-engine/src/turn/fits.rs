@@ -42,6 +42,7 @@ pub(super) fn normalize_arguments(spec: &ToolSpec, call: &ToolCall) -> Option<Ra
     }
     if spec.kind == ToolKind::Shell {
         is_respelt |= enter_folder(properties, &mut arguments);
+        is_respelt |= convert_milliseconds(properties, &mut arguments);
     }
     is_respelt.then(|| RawJson::from_value(&arguments).ok())?
 }
@@ -56,10 +57,26 @@ fn enter_folder(properties: &Map<String, Value>, arguments: &mut Map<String, Val
         return false;
     };
     if !matches!(folder.as_str(), "" | "." | "./") {
-        let line = format!("cd {} || exit\n{command}", quote_word(&folder));
+        // What begins with a dash would be an option. One line, because titles of calls show only the first.
+        let place = if folder.starts_with('-') { "./" } else { "" };
+        let line = format!("cd {} || exit; {command}", quote_word(&format!("{place}{folder}")));
         arguments.insert("command".to_owned(), Value::String(line));
     }
     arguments.shift_remove(name);
+    true
+}
+
+/// Turns the time limit of another program's shell, in milliseconds, into ours, in seconds.
+fn convert_milliseconds(
+    properties: &Map<String, Value>,
+    arguments: &mut Map<String, Value>,
+) -> bool {
+    let is_meant = properties.contains_key(TIMEOUT) && !arguments.contains_key(TIMEOUT);
+    let limit = arguments.get(TIMEOUT_MS).and_then(Value::as_u64).filter(|_| is_meant);
+    let Some(limit) = limit else { return false };
+    arguments.shift_remove(TIMEOUT_MS);
+    let seconds = limit.div_ceil(1_000).min(MAX_TIMEOUT_S);
+    arguments.insert(TIMEOUT.to_owned(), seconds.into());
     true
 }
 
@@ -85,6 +102,13 @@ const BACKGROUND: &str = "background";
 /// Names that other programs give to the folder in which a command runs. Ours runs where the session is.
 const FOLDER_NAMES: [&str; 6] =
     ["workdir", "cwd", "working_directory", "workingDirectory", "directory", "dir_path"];
+
+/// The time limit of a command in our shell, in seconds.
+const TIMEOUT: &str = "timeout";
+/// The time limit of a command in other programs' shells, in milliseconds.
+const TIMEOUT_MS: &str = "timeout_ms";
+/// The longest time limit of a command, in seconds.
+const MAX_TIMEOUT_S: u64 = 60 * 60;
 
 /// Gives arguments that the tool does not know the names of those that they can only mean.
 fn rename_arguments(schema: &Value, arguments: &mut Map<String, Value>) -> bool {
@@ -221,9 +245,9 @@ mod tests {
     }
 
     #[test]
-    fn command_that_is_a_list_of_words_becomes_a_line_for_a_shell_alone() {
+    fn shell_arguments_of_other_programs_are_translated_only_for_a_shell() {
         let schema = r#"{"type":"object","required":["command"],"properties":{"command":{"type":"string"},
-            "background":{"type":"boolean"}}}"#;
+            "background":{"type":"boolean"},"timeout":{"type":"integer"}}}"#;
         let parameters = RawJson::parse(schema).unwrap();
         let shell = ToolSpec { kind: ToolKind::Shell, parameters, ..spec() };
         for (written, meant) in [
@@ -235,8 +259,11 @@ mod tests {
             (r#"{"command":["a",1]}"#, ""),
             (
                 r#"{"command":["make"],"workdir":"a b","timeout_ms":9}"#,
-                r#"{"command":"cd 'a b' || exit\nmake","timeout_ms":9}"#,
+                r#"{"command":"cd 'a b' || exit; make","timeout":1}"#,
             ),
+            (r#"{"command":"ls","cwd":"-x"}"#, r#"{"command":"cd ./-x || exit; ls"}"#),
+            (r#"{"command":"ls","timeout_ms":120000}"#, r#"{"command":"ls","timeout":120}"#),
+            (r#"{"command":"ls","timeout":2,"timeout_ms":9}"#, ""),
             (r#"{"command":"make","cwd":"."}"#, r#"{"command":"make"}"#),
             (r#"{"command":"make","workdir":7}"#, ""),
         ] {

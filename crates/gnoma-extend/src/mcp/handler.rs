@@ -42,7 +42,7 @@ impl Handler {
         Self { reporter, ..self }
     }
 
-    /// Begins a request, if somebody wants reports: it is reported as failed unless the result says otherwise.
+    /// Begins the report of a request, which counts as failed until its result is known; `None` without a reporter.
     pub(super) fn report_request<'a>(&'a self, method: &'a str) -> Option<ReportedRequest<'a>> {
         let reporter = self.reporter.as_ref()?;
         let (server, began) = (&*self.server, Instant::now());

@@ -39,7 +39,7 @@ impl fmt::Debug for MessageReporter {
     }
 }
 
-/// A request that is reported when it ends, also when nobody waits for its answer any more.
+/// A request that is reported when it ends, even if its caller has given it up.
 pub(super) struct ReportedRequest<'a> {
     pub(super) reporter: &'a MessageReporter,
     pub(super) server: &'a str,

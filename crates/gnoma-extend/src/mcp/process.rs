@@ -64,7 +64,7 @@ pub struct ServerEnvironment {
     pub environment: Vec<(String, String)>,
     /// Walls; `None` where the user wants none.
     pub enclosure: Option<ServerSandbox>,
-    /// Takes a report of each message, if somebody wants them.
+    /// Takes a report of each message; `None` if messages are not logged.
     pub reporter: Option<MessageReporter>,
 }
 

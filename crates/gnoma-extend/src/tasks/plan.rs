@@ -429,10 +429,15 @@ impl<'t> Planner<'t> {
     }
 }
 
-/// Returns whether a command uses the answer to a question, and does not set a variable of that name itself.
+/// Returns whether a command uses the answer to a question, and neither sets a variable of that name itself nor has a
+/// default for it.
 fn needs_answer(command: &str) -> bool {
-    let is_used =
-        |(at, _): (usize, &str)| command.get(..at).is_some_and(|it| it.ends_with(['$', '{']));
+    let is_used = |(at, _): (usize, &str)| {
+        let (before, rest) = command.split_at(at);
+        // A default stands in for a value that is missing: `${answer:-none}`.
+        let has_default = rest.trim_start_matches(ANSWER).starts_with([':', '-', '+', '=']);
+        before.ends_with('$') || (before.ends_with("${") && !has_default)
+    };
     mentions_variable(command, ANSWER) && command.match_indices(ANSWER).all(is_used)
 }
 

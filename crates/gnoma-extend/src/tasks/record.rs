@@ -190,7 +190,7 @@ impl fmt::Display for ResumeError {
     }
 }
 
-/// Says how a step stands that has begun and is not done: `failed`.
+/// Describes the state of a step that has begun and is not done, as in `failed`.
 #[must_use]
 pub fn describe_open_state(state: StepState) -> &'static str {
     match state {

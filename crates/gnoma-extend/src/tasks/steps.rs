@@ -16,7 +16,7 @@ pub(super) const STEP_TIMEOUT_S: u64 = 60 * 60;
 const MAX_TIMEOUT_S: u64 = 60 * 60;
 /// Stands before a prompt that would otherwise be a command or a question.
 pub(super) const LEAD: &str = "Follow this:";
-/// So many blanks make a line of Markdown code.
+/// The number of blanks that make a line Markdown code.
 const CODE_INDENT: usize = 4;
 /// The signs around the options of a step.
 pub(super) const BRACES: [char; 2] = ['{', '}'];

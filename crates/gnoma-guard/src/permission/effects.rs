@@ -118,7 +118,7 @@ pub(super) fn command_effects(
     let weigh = |effect| weigh_effect(effect, is_metadata, world);
     let mut effects: Vec<_> = command.effects.iter().filter_map(weigh).collect();
     let shows_links = metadata::shows_links(command);
-    let led = command.effects.iter().filter_map(|it| effect_led_outside(it, shows_links, world));
+    let led = command.effects.iter().flat_map(|it| effects_led_outside(it, shows_links, world));
     effects.extend(led.filter_map(|effect| weigh_effect(&effect, is_metadata, world)));
     if let Some(place) = crooked_path(command, world) {
         effects.push(unclear_effect(
@@ -271,22 +271,22 @@ fn weigh_effect(
     Some(CommandEffect { effect: effect.clone(), worry, spot, harmless, asks_outside: false })
 }
 
-/// Returns the effect that a pattern of the shell has outside of the workspace, because a link that fits it leads
-/// there. A command that shows links themselves does not follow the last name.
-fn effect_led_outside(
+/// Returns the effects that a pattern of the shell has outside of the workspace, because links that fit it lead there.
+/// A command that shows links themselves does not follow the last name.
+fn effects_led_outside(
     effect: &Effect,
     shows_links: bool,
     world: &JudgementContext<'_>,
-) -> Option<Effect> {
+) -> Vec<Effect> {
     let is_look = matches!(effect, Effect::Look(_));
-    let (Effect::Look(place) | Effect::Read(place)) = effect else { return None };
-    let FilePlace::Pattern { base, pattern } = place else { return None };
+    let (Effect::Look(place) | Effect::Read(place)) = effect else { return Vec::new() };
+    let FilePlace::Pattern { base, pattern } = place else { return Vec::new() };
     if pattern.len() > MAX_PATH_BYTES {
-        return None;
+        return Vec::new();
     }
-    let path = places::match_led_outside((base, pattern), !is_look && !shows_links, world)?;
-    let place = FilePlace::Path(path);
-    Some(if is_look { Effect::Look(place) } else { Effect::Read(place) })
+    let paths = places::match_led_outside((base, pattern), !is_look && !shows_links, world);
+    let kind = if is_look { Effect::Look } else { Effect::Read };
+    paths.into_iter().map(|path| kind(FilePlace::Path(path))).collect()
 }
 
 /// Reports whether a place is, or a pattern could name, a folder of secrets, in which even the names of files say

@@ -6,7 +6,7 @@ use super::command_words::program_of;
 
 /// Programs that show no content whatever their options are.
 const SHOWING_METADATA: [&str; 4] = ["dir", "ls", "stat", "vdir"];
-/// Programs that show or take a link itself. With an option some follow it, which a trial reports.
+/// Programs that show or take a link itself, unless an option says otherwise.
 const TAKING_LINKS: [&str; 10] =
     ["cp", "cpio", "du", "file", "find", "git", "mv", "rsync", "stat", "tar"];
 /// Commands of git that name files, each with the options that keep it so.
@@ -81,9 +81,16 @@ pub(super) fn is_all(command: &Invocation) -> bool {
 
 /// Reports whether a command shows or takes the links that it is given, and not where they lead.
 pub(super) fn shows_links(command: &Invocation) -> bool {
-    let mut options = command.words.iter().flatten().filter(|word| word.starts_with('-'));
+    let options = || command.words.iter().flatten().filter(|word| word.starts_with('-'));
+    let is_following = |word: &String| match word.strip_prefix("--") {
+        Some(long) => long.starts_with("dereference") || long == "copy-links",
+        None => word.contains(['H', 'L']),
+    };
+    if options().any(is_following) {
+        return false;
+    }
     match program_of(command) {
-        "dir" | "ls" => options.any(|word| {
+        "dir" | "ls" => options().any(|word| {
             let long = word.strip_prefix("--");
             long.map_or(word.contains(['d', 'F', 'g', 'l', 'n', 'o']), |long| long == "directory")
         }),

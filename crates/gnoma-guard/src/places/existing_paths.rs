@@ -19,6 +19,15 @@ pub(super) fn matching_paths(
     spot: &JudgedPath,
     world: &JudgementContext<'_>,
 ) -> Option<Vec<PathBuf>> {
+    at_most_matching(MAX_PATHS, spot, world)
+}
+
+/// The same, for a pattern that fits no more than `most` paths.
+pub(super) fn at_most_matching(
+    most: usize,
+    spot: &JudgedPath,
+    world: &JudgementContext<'_>,
+) -> Option<Vec<PathBuf>> {
     if !spot.is_pattern() {
         return None;
     }
@@ -31,7 +40,7 @@ pub(super) fn matching_paths(
         paths = match name.kind {
             NameKind::Literal => paths.iter().map(|folder| folder.join(part)).collect(),
             NameKind::Telling | NameKind::ByEnding | NameKind::Anything => {
-                matching_entries(&paths, name, world)?
+                matching_entries(most, &paths, name, world)?
             }
         };
     }
@@ -39,6 +48,7 @@ pub(super) fn matching_paths(
 }
 
 fn matching_entries(
+    most: usize,
     folders: &[PathBuf],
     name: &Name,
     world: &JudgementContext<'_>,
@@ -50,7 +60,7 @@ fn matching_entries(
             name.overlaps_name(&Name::new(&entry.to_string_lossy(), Dialect::Plain))
         };
         paths.extend(entries.iter().filter(fits).map(|entry| folder.join(Path::new(entry))));
-        if paths.len() > MAX_PATHS {
+        if paths.len() > most {
             return None;
         }
     }

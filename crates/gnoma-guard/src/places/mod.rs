@@ -11,7 +11,11 @@ mod judged_path;
 mod name;
 mod tables;
 
-use std::path::{Path, PathBuf};
+use std::{
+    cmp::Reverse,
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use gnoma_core::places::{
     CACHES, EXAMPLES, HOME_SETTINGS, OWN_FILES, PROGRAM_FOLDER, TOOL_CHAINS, is_plain_at_home,
@@ -29,6 +33,11 @@ pub(crate) const MAX_PATH_BYTES: usize = 4096;
 
 /// Folders around a path that are looked at.
 const MAX_FOLDERS: usize = 128;
+
+/// Most paths that fit a pattern and are followed where links may lead them.
+const MAX_FOLLOWED: usize = 1024;
+/// Most places outside of the workspace to which the links of one pattern lead.
+const MAX_LED: usize = 16;
 
 /// The kind of access to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -184,35 +193,38 @@ pub(crate) fn is_found_unnamed(
     is_nothing || around().is_some_and(|tree| real.starts_with(tree))
 }
 
-/// Returns the path that fits a pattern of a shell and is led outside of the workspace by a link, if there is one; of
-/// several, one of those that weigh most. A shell goes through links in front of a `/`: `*/` fits a link to a folder. A
-/// link in the place of the last name leads on if `follows_last`.
+/// Returns the paths that fit a pattern of a shell and are led outside of the workspace by links: one for each place,
+/// those that weigh most first. A shell goes through links in front of a `/`: `*/` fits a link to a folder. A link in the
+/// place of the last name leads on if `follows_last`.
 pub(crate) fn match_led_outside(
     (base, pattern): (&Path, &str),
     follows_last: bool,
     world: &JudgementContext<'_>,
-) -> Option<PathBuf> {
-    let goes_through = pattern.ends_with('/');
+) -> Vec<PathBuf> {
+    let follows_all = follows_last || pattern.ends_with('/');
     let folders = pattern.trim_end_matches('/').rsplit_once('/').map_or("", |(folder, _)| folder);
-    if !goes_through && !follows_last && !folders.contains(['*', '?', '[']) {
-        return None;
+    if !follows_all && !folders.contains(['*', '?', '[']) {
+        return Vec::new();
     }
     let spot = JudgedPath::from_pattern(base, pattern, world);
     if !is_found_unnamed(&spot, false, world) {
-        return None;
+        return Vec::new();
     }
-    let ends = existing_paths::matching_paths(&spot, world)?.into_iter().filter_map(|path| {
-        if goes_through {
-            return (world.list)(&(world.resolve)(&path)).is_some().then_some(path);
-        }
-        if follows_last { Some(path) } else { path.parent().map(Path::to_owned) }
+    let found = existing_paths::at_most_matching(MAX_FOLLOWED, &spot, world).unwrap_or_default();
+    let ends = found.into_iter().filter_map(|path| {
+        if follows_all { Some(path) } else { path.parent().map(Path::to_owned) }
     });
-    let led = ends.filter_map(|path| {
-        let spot = JudgedPath::from_path(&path, world);
-        let is_led = !is_found_unnamed(&spot, false, world);
-        is_led.then(|| (weigh_metadata(&spot, world).gravity, path))
-    });
-    led.max_by_key(|(gravity, _)| *gravity).map(|(_, path)| path)
+    let mut places = HashSet::new();
+    let mut led: Vec<_> = ends
+        .filter_map(|path| {
+            let spot = JudgedPath::from_path(&path, world);
+            let is_led = !is_found_unnamed(&spot, false, world)
+                && places.insert(spot.real_form().path.clone());
+            is_led.then(|| (Reverse(weigh_metadata(&spot, world).gravity), path))
+        })
+        .collect();
+    gnoma_core::sort::by_key(&mut led, |(gravity, _)| *gravity);
+    led.into_iter().take(MAX_LED).map(|(_, path)| path).collect()
 }
 
 /// Reports whether a concern is of no weight because its place is among the session's own temporary files, which

@@ -258,7 +258,15 @@ fn patterns_that_a_link_leads_outside_are_asked_and_granted_like_the_place() {
         .with_files(&["src/a", "src/b/c"])
         .link("/home/ada/work/app/out", "/home/ada/work/other")
         .link("/home/ada/work/app/in", "/home/ada/work/app/src");
-    for command in ["ls -d */", "echo */", "for d in */; do echo $d; done", "ls *", "wc -l o*"] {
+    for command in [
+        "ls -d */",
+        "echo */",
+        "for d in */; do echo $d; done",
+        "ls *",
+        "ls -lL *",
+        "stat -L *",
+        "wc -l o*",
+    ] {
         let call = format!("bash {command}");
         assert_eq!(desk.says(&call), "ask", "{command}");
         let paths = desk.grant(&call).paths;
@@ -275,6 +283,22 @@ fn patterns_that_a_link_leads_outside_are_asked_and_granted_like_the_place() {
     ] {
         let call = format!("bash {command}");
         assert_eq!(desk.says(&call), "allow", "{command}: {}", desk.reason(&call));
+    }
+}
+
+#[test]
+fn every_link_that_a_pattern_follows_outside_is_granted_among_many_names() {
+    let files: Vec<String> = (0..100).map(|number| format!("d{number}/a")).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let desk = Desk::new(PermissionMode::Auto)
+        .with_files(&files)
+        .link("/home/ada/work/app/x", "/home/ada/work/other")
+        .link("/home/ada/work/app/y", "/home/ada/work/more");
+    for command in ["ls -d */", "wc -l *"] {
+        let paths = desk.grant(&format!("bash {command}")).paths;
+        for place in ["/home/ada/work/other", "/home/ada/work/more"] {
+            assert!(paths.contains(&PathBuf::from(place)), "{command}: {paths:?}");
+        }
     }
 }
 

@@ -278,8 +278,16 @@ impl IsolatedCopy {
     }
 
     /// Merges what the elf changed, unless there is a reason not to, and removes the copy.
-    pub(crate) async fn merge_changes(mut self, why_not: Option<String>) -> ChildMerge {
+    pub(crate) async fn merge_changes(self, why_not: Option<String>) -> ChildMerge {
         let step = LoggedStep::begin(self.session.as_deref().unwrap_or_default());
+        let merged = self.merge_and_remove(why_not).await;
+        if let Some(step) = step {
+            step.end("merge", ("landed", &merged.landed), None);
+        }
+        merged
+    }
+
+    async fn merge_and_remove(mut self, why_not: Option<String>) -> ChildMerge {
         // Before the files are there, nothing can have changed them.
         if let Some(why) = why_not.as_ref().filter(|_| is_under_way(self.filled.as_ref())) {
             return merge_reports::describe_unmerged(why, "");
@@ -312,12 +320,7 @@ impl IsolatedCopy {
             Ok(())
         });
         drop(removed.await);
-        let merged =
-            merged.unwrap_or_else(|error| merge_reports::describe_unmerged(&error.to_string(), ""));
-        if let Some(step) = step {
-            step.end("merge", ("landed", &merged.landed), None);
-        }
-        merged
+        merged.unwrap_or_else(|error| merge_reports::describe_unmerged(&error.to_string(), ""))
     }
 }
 

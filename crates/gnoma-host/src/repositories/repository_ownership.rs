@@ -164,7 +164,10 @@ impl RealRepository {
 
 /// Returns the `.git` file that the folder of a linked work tree names, if it is no link and names that folder.
 fn named_mark(folder: &Path) -> Option<PathBuf> {
-    let mark = folder.join(read_text(&folder.join("gitdir"))?.trim_end());
+    let written = PathBuf::from(read_text(&folder.join("gitdir"))?.trim_end());
+    // Git names work trees relatively if it is told to.
+    let is_relative = written.is_relative();
+    let mark = if is_relative { fs::canonicalize(folder.join(written)).ok()? } else { written };
     let is_real = mark.ends_with(MARK) && fs::canonicalize(&mark).is_ok_and(|real| real == mark);
     let named = read_text(&mark).filter(|_| is_real)?;
     let named = mark.parent()?.join(named.strip_prefix("gitdir:")?.trim());
@@ -236,8 +239,9 @@ mod tests {
     #[test]
     fn marks_of_linked_work_trees_are_found_if_they_name_the_repository_in_return() {
         const TREE: &str = "make r; git -C r worktree add -q ../w -b w; ";
-        let rows: [(&str, &str, &[&str]); 6] = [
+        let rows: [(&str, &str, &[&str]); 7] = [
             ("", "r", &["w/.git"]),
+            ("echo ../../../../w/.git > r/.git/worktrees/w/gitdir", "r", &["w/.git"]),
             ("", "r/sub", &["w/.git"]),
             ("", "w", &[]),
             ("make o; echo \"$PWD/o/.git/config\" > r/.git/worktrees/w/gitdir", "r", &[]),

@@ -330,6 +330,13 @@ fn no_provider_error(provider: &Provider) -> HostError {
              these providers are set up: {}",
             set_up.join(", ")
         )),
+        None if !set_up.is_empty() => HostError {
+            remedy: Some("choose one with --provider, or set `provider.default`".to_owned()),
+            ..HostError::usage(format!(
+                "none of the providers that are set up is the default: {}",
+                set_up.join(", ")
+            ))
+        },
         Some(_) | None => HostError::usage(HOW_TO_START),
     }
 }

@@ -323,11 +323,13 @@ fn title_with_age(run: &RunRecord, now_ms: i64) -> String {
 }
 
 fn resume_error(title: &str, error: &ResumeError) -> HostError {
+    let repeats = |them: &str| {
+        format!("`/task resume again` (or `gnoma task resume --again`) repeats {them}")
+    };
     let remedy = match error {
         ResumeError::Undecided { steps, can_escalate, can_skip, .. } => {
             let them = if steps.len() > 1 { "them" } else { "it" };
-            let again =
-                format!("`/task resume again` (or `gnoma task resume --again`) repeats {them}");
+            let again = repeats(them);
             let stronger = can_escalate.then(|| STRONGER_MODEL.to_owned());
             let skip = can_skip.then(|| format!("`skip` (`--skip`) leaves {them} out"));
             Some([Some(again), stronger, skip].into_iter().flatten().collect::<Vec<_>>().join(", "))
@@ -335,8 +337,8 @@ fn resume_error(title: &str, error: &ResumeError) -> HostError {
         ResumeError::Unanswered { .. } => {
             Some("`/task resume again` (or `gnoma task resume --again`) asks it again".to_owned())
         }
-        ResumeError::NoModel { .. } => {
-            Some("`/task resume again` (or `gnoma task resume --again`) repeats it".to_owned())
+        ResumeError::NoModel { steps } => {
+            Some(repeats(if steps.len() > 1 { "them" } else { "it" }))
         }
         ResumeError::Done | ResumeError::Changed { .. } | ResumeError::Redacted => None,
     };

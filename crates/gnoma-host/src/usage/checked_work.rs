@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gnoma_core::{ModelRef, Role, store::Record};
 
-/// Most models that are told apart; checks of further ones are not counted.
+/// The limit of models that are counted; checks of further ones are left out.
 const MAX_MODELS: usize = 500;
 
 /// The checks of one model's work.
@@ -27,7 +27,7 @@ pub(super) struct CheckedWorkFold {
 }
 
 impl CheckedWorkFold {
-    /// Takes in the next record of a session.
+    /// Adds the next record of a session.
     pub(super) fn add(&mut self, record: &Record) {
         match record {
             Record::Checked { arm, passed, .. } => {

@@ -145,7 +145,7 @@ pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageR
     })
 }
 
-/// What a report needs of the ledger.
+/// The parts of the ledger that a report needs.
 struct LedgerRead {
     ledger: LateLedger,
     calls: UsageRead<UsageFold>,

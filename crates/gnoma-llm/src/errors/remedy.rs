@@ -261,7 +261,7 @@ pub(super) fn of_unknown_host(profile: &Profile) -> String {
 
 /// Returns the remedy where no answer came.
 pub(super) fn of_connection(profile: &Profile, kind: NetErrorKind) -> String {
-    let (name, url, place) = (&profile.name, &profile.base_url, profile.address_place());
+    let (url, place) = (&profile.base_url, profile.address_place());
     match kind {
         NetErrorKind::NoTls => format!("Use http:// instead of https:// in {place}, now {url}."),
         NetErrorKind::NoHttp => format!(
@@ -280,21 +280,7 @@ pub(super) fn of_connection(profile: &Profile, kind: NetErrorKind) -> String {
         NetErrorKind::Authorities => {
             "Set `network.ca_file` (or SSL_CERT_FILE) to a PEM file with certificates, or unset it.".to_owned()
         }
-        NetErrorKind::Connect if profile.local => match &profile.address_source {
-            Some(place) => {
-                format!("Start the server of `{name}`, or correct its address {url} in {place}.")
-            }
-            None => format!("Is the server of `{name}` running at {url}?"),
-        },
-        NetErrorKind::Connect if profile.has_unknown_name() => {
-            format!("Check that the server of `{name}` runs at {url}, the address in {place}, and the network.")
-        }
-        NetErrorKind::Connect => match &profile.address_source {
-            Some(place) => format!(
-                "Nothing answers at {url}, the address in {place}. Check that the server runs, and the address."
-            ),
-            None => "Check the network and the provider's address.".to_owned(),
-        },
+        NetErrorKind::Connect => of_missing_server(profile),
         NetErrorKind::Proxy => "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names this proxy. Check that it runs and that its \
                                 address is right (http://NAME:PASSWORD@HOST:PORT), or add the provider's host to \
                                 NO_PROXY to connect without it. Behind socks5:// names are looked up here; socks5h:// \
@@ -305,6 +291,27 @@ pub(super) fn of_connection(profile: &Profile, kind: NetErrorKind) -> String {
             "Raise `network.idle_timeout` if the model needs longer to think or read.".to_owned()
         }
         NetErrorKind::Broken => format!("Retry later, or check the network and the server at {url}."),
+    }
+}
+
+/// Returns the remedy where nothing answers.
+fn of_missing_server(profile: &Profile) -> String {
+    let (name, url) = (&profile.name, &profile.base_url);
+    match &profile.address_source {
+        Some(place) if profile.local => {
+            format!("Start the server of `{name}`, or correct its address {url} in {place}.")
+        }
+        None if profile.local => format!("Is the server of `{name}` running at {url}?"),
+        Some(_) | None if profile.has_unknown_name() => {
+            let place = profile.address_place();
+            format!(
+                "Check that the server of `{name}` runs at {url}, the address in {place}, and the network."
+            )
+        }
+        Some(place) => format!(
+            "Nothing answers at {url}, the address in {place}. Check that the server runs, and the address."
+        ),
+        None => "Check the network and the provider's address.".to_owned(),
     }
 }
 

@@ -242,11 +242,7 @@ async fn a_redirect_is_not_followed() {
             let outcome = asked(endpoint, profile).await;
             outcome.expect(
                 endpoint,
-                &Expected {
-                    kind: ErrorKind::WrongServer,
-                    says: &target,
-                    hint: "Check SOME_BASE_URL",
-                },
+                &Expected { kind: ErrorKind::WrongServer, says: &target, hint: "in SOME_BASE_URL" },
             );
         }
         assert_eq!(elsewhere.connection_count(), 0, "{}", endpoint.label);

@@ -19,7 +19,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::io::{Errno, read, write};
+use rustix::{
+    fs::statvfs,
+    io::{Errno, read, write},
+};
 
 use super::paths::OutsideNames;
 
@@ -50,6 +53,7 @@ mod opcode {
     pub(super) const SETATTR: u32 = 4;
     pub(super) const READLINK: u32 = 5;
     pub(super) const OPEN: u32 = 14;
+    pub(super) const STATFS: u32 = 17;
     pub(super) const INIT: u32 = 26;
     pub(super) const OPENDIR: u32 = 27;
     pub(super) const ACCESS: u32 = 34;
@@ -132,6 +136,7 @@ impl SealedFiles<'_> {
             opcode::LOOKUP if request.node == ROOT => self.look_up(request.arguments),
             opcode::LOOKUP if self.find_folder(request.node).is_some() => self.look_up_in(request),
             opcode::READLINK => self.read_link(request.node),
+            opcode::STATFS => FuseReply::Data(self.measure_space(request.node)),
             opcode::GETATTR => match self.node_attributes(request.node) {
                 Some(attributes) => {
                     let mut reply = REMEMBERED_SECONDS.to_ne_bytes().to_vec();
@@ -189,6 +194,20 @@ impl SealedFiles<'_> {
             Some(target) => FuseReply::Data(target.into_os_string().into_vec()),
             None => FuseReply::Refused(Errno::INVAL),
         }
+    }
+
+    /// Returns `struct fuse_kstatfs`: the space where the file is that a node stands for. The file system itself has none.
+    fn measure_space(&self, node: u64) -> Vec<u8> {
+        let found = self.find_entry(node).and_then(|(_, path)| statvfs(path).ok());
+        let part = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let (wide, narrow) = found.map_or(([0; 5], [4096, 255, 4096]), |space| {
+            let wide =
+                [space.f_blocks, space.f_bfree, space.f_bavail, space.f_files, space.f_ffree];
+            (wide, [space.f_bsize, space.f_namemax, space.f_frsize].map(part))
+        });
+        let mut bytes: Vec<u8> = wide.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        bytes.extend(narrow.into_iter().chain([0; 7]).flat_map(u32::to_ne_bytes));
+        bytes
     }
 
     /// Returns the attributes of a node: those of the file that it stands for, as it is now.
@@ -361,6 +380,10 @@ mod tests {
         assert_eq!(target, b"work");
         assert!(matches!(ask(opcode::READLINK, FIRST_FILE, &[]), FuseReply::Refused(_)));
         assert!(matches!(ask(opcode::ACCESS, above, &[1, 0, 0, 0]), FuseReply::Data(_)));
+        for (node, has_space) in [(above, true), (ROOT, false)] {
+            let FuseReply::Data(space) = ask(opcode::STATFS, node, &[]) else { panic!() };
+            assert_eq!((space.len(), u64_at(&space, 0) > Some(0)), (80, has_space));
+        }
         assert!(matches!(ask(opcode::OPENDIR, above, &[0; 8]), FuseReply::Refused(Errno::ACCESS)));
         assert_eq!(reported.into_iter().collect::<Vec<_>>(), [1]);
     }

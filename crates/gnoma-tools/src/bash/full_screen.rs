@@ -75,6 +75,11 @@ impl ScreenWatch {
         (self.is_full || self.is_placed) && self.last != '\n'
     }
 
+    /// Reports whether the output has ended its last line.
+    pub(super) fn has_ended_line(&self) -> bool {
+        self.last == '\n'
+    }
+
     /// Returns the time from which on the program is taken to wait: when it has written nothing for a while, or has
     /// held a full screen for long. A placed cursor alone is no reason: progress bars place it, and then work in
     /// silence.

@@ -71,7 +71,7 @@ use self::{
     shell::Shell,
     start_error::CommandStartError,
     stray_files::StrayFiles,
-    unattended_environment::suggest_remedy_without_input,
+    unattended_environment::{NO_INPUT, suggest_answers},
     watch::ProgressWatch,
     write_limits::{NoRoom, Room},
 };
@@ -384,10 +384,15 @@ impl Transcript {
         self.watch.push(text, now);
     }
 
-    /// All of it, once.
+    /// All of it, once; below a question at which it stopped, how to answer.
     fn take_text(&mut self) -> String {
         self.watch.flush(Instant::now());
-        self.capture.take_text()
+        let mut text = self.capture.take_text();
+        if !self.screen.has_ended_line() {
+            let remedy = suggest_answers(&text).unwrap_or_default();
+            add_line(&mut text, remedy);
+        }
+        text
     }
 }
 
@@ -431,7 +436,7 @@ fn command_outcome(
     output: String,
     repeats: Option<&str>,
 ) -> ToolOutcome {
-    let remedy = suggest_remedy_without_input(&output).unwrap_or_default();
+    let remedy = suggest_remedy(&output).unwrap_or_default();
     if ending == ShellEnd::Code(0) {
         let mut text = if output.is_empty() { "(no output)".to_owned() } else { output };
         add_line(&mut text, remedy);
@@ -456,13 +461,13 @@ fn timed_out(command: String, limit: TimeLimit, output: &str) -> ToolOutcome {
     let time = duration::format_duration(limit.time);
     let mut text = format!("Stopped after {time}, before it ended");
     // What waits for an answer ends no sooner with more time.
-    let remedy = suggest_remedy_without_input(output);
-    text.push_str(match remedy {
-        Some(_) => ".",
-        None if limit.is_of_step => {
-            "; give its step a longer time limit, as in `## Title {timeout=30m}`."
-        }
-        None => "; give a longer `timeout`, or set `background`.",
+    let remedy = suggest_remedy(output);
+    text.push_str(if remedy.is_some() || output.contains(NO_INPUT) {
+        "."
+    } else if limit.is_of_step {
+        "; give its step a longer time limit, as in `## Title {timeout=30m}`."
+    } else {
+        "; give a longer `timeout`, or set `background`."
     });
     add_line(&mut text, output);
     add_line(&mut text, remedy.unwrap_or_default());

@@ -21,8 +21,6 @@ const MAX_NAMES: usize = 128;
 const MAX_ENTRIES: usize = 4096;
 /// A folder of libraries that programs look for in all folders above theirs.
 const SEARCHED_ABOVE: &str = "node_modules";
-/// Variables that say where somebody is, and not where programs look for something.
-const NOT_SEARCHED: [&str; 2] = ["OLDPWD", "PWD"];
 
 /// Lists the folders above these roots that are neither shown nor hidden by the policy, and what lies in them: folders,
 /// and with `has_files` also files and folders of libraries. Programs that are not of the shell look for these in all
@@ -90,10 +88,7 @@ impl AbsentPlaces<'_> {
 
 /// Returns the paths that the values of variables have, each value a list of them with colons.
 fn searched_places(variables: &[(OsString, OsString)]) -> impl Iterator<Item = &Path> {
-    let is_searched =
-        |name: &OsString| name.to_str().is_some_and(|name| !NOT_SEARCHED.contains(&name));
-    let searched = variables.iter().filter(move |(name, _)| is_searched(name));
-    let values = searched.filter_map(|(_, value)| value.to_str());
+    let values = variables.iter().filter_map(|(_, value)| value.to_str());
     let paths = values.flat_map(|value| value.split(':')).map(Path::new);
     paths.filter(|path| path.is_absolute())
 }
@@ -134,8 +129,8 @@ mod tests {
         let shown = vec![at("work"), at("tools/bin")];
         let readable = ReadScope::Only { shown, hidden: vec![at("keys"), at("other/key")] };
         let policy = Policy { readable, ..Policy::default() };
-        let variables = [("LD_LIBRARY_PATH", "sdk/lib"), ("OLDPWD", "other"), ("HOME", "home/me")]
-            .map(|(name, path)| {
+        let variables =
+            [("LD_LIBRARY_PATH", "sdk/lib"), ("HOME", "home/me")].map(|(name, path)| {
                 (name.into(), OsString::from_iter(["/x:".into(), at(path).into_os_string()]))
             });
         let names = |has_files| {

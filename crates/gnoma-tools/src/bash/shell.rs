@@ -80,13 +80,6 @@ impl TrialPolicy {
     pub(super) fn sealed_files(&self) -> Vec<PathBuf> {
         self.policy.sealed.clone()
     }
-
-    /// The places that the command finds, or that are hidden from it.
-    pub(super) fn known_places(&self) -> Vec<PathBuf> {
-        let Policy { readable, writable, .. } = &self.policy;
-        let shown = readable.shown_paths().unwrap_or_default().iter();
-        shown.chain(readable.hidden_paths()).chain(writable).cloned().collect()
-    }
 }
 
 /// The walls of a session, once they are needed.

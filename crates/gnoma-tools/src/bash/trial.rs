@@ -107,7 +107,7 @@ impl ShellTools {
             return Err(ToolOutcome::failure_text(NO_TRIAL));
         };
         let (layer, overlays) = begin_layers(trials, policy.beside.clone()).await?;
-        let (sealed, known) = (policy.sealed_files(), policy.known_places());
+        let (sealed, known) = (policy.sealed_files(), policy.known_places(&cx.roots));
         let layers = overlays.iter().map(|overlay| overlay.upper.clone());
         let room = self.shell.session_room(cx).with_layers(layers).wait_until_full();
         let mut process = self

@@ -65,8 +65,11 @@ const VARIABLES: [(&str, &str); 49] = [
     ("NG_CLI_ANALYTICS", "false"),
 ];
 
-/// Variables that would go before the settings of git that name its editors.
-const REMOVED: [&str; 2] = ["GIT_EDITOR", "GIT_SEQUENCE_EDITOR"];
+/// Variables that would go before the settings of git that name its editors, those by which a shell enters other folders,
+/// and finds other names, than a command says, and those that say where gnoma was started: a shell looks there before it
+/// does anything else.
+const REMOVED: [&str; 6] =
+    ["GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "CDPATH", "GLOBIGNORE", "OLDPWD", "PWD"];
 
 /// The variable in which git finds the number of settings that come by the environment.
 const GIT_COUNT: &str = "GIT_CONFIG_COUNT";
@@ -135,16 +138,15 @@ pub fn suggest_remedy(output: &str) -> Option<&'static str> {
 /// The ends of a line in which a program asks for input and waits behind it.
 const QUESTION_ENDS: [&str; 5] = ["? ", ": ", "> ", ") ", "] "];
 
-/// Returns the same advice as [`suggest_remedy`], or that for a command which ended at a question because it had
-/// nothing to read.
-pub(super) fn suggest_remedy_without_input(output: &str) -> Option<&'static str> {
+/// The advice for a command that stopped at a question because it had nothing to read.
+pub(super) const NO_INPUT: &str = "[It asks for input, and nobody can type here. Give the answers as arguments or through a pipe; to answer one \
+     by one, start it with `background` and use `send` of `job`]";
+
+/// Returns the advice for a command whose last line has no end, if that line asks for input and nothing else is
+/// advised.
+pub(super) fn suggest_answers(output: &str) -> Option<&'static str> {
     let asks = QUESTION_ENDS.iter().any(|end| output.ends_with(end));
-    suggest_remedy(output).or_else(|| {
-        asks.then_some(
-            "[It asks for input, and nobody can type here. Give the answers as arguments or through a pipe; to answer one \
-             by one, start it with `background` and use `send` of `job`]",
-        )
-    })
+    (asks && suggest_remedy(output).is_none()).then_some(NO_INPUT)
 }
 
 /// Reports whether a program says in this line that the editor is not there. Where nothing follows the name it is
@@ -181,12 +183,11 @@ mod tests {
         for output in
             ["(1/1) Stage this hunk [y,n,q,?]? ", "Password: ", ">>> ", "(gdb) ", "a\n[y/N] "]
         {
-            let remedy = suggest_remedy_without_input(output).unwrap_or_default();
-            assert!(remedy.contains("as arguments or through a pipe"), "{output}");
+            assert_eq!(suggest_answers(output), Some(NO_INPUT), "{output}");
             assert_eq!(suggest_remedy(output), None, "{output}");
         }
         for output in ["", "done", "a: \nb", "name: x", "Continue? y"] {
-            assert_eq!(suggest_remedy_without_input(output), None, "{output}");
+            assert_eq!(suggest_answers(output), None, "{output}");
         }
     }
 

@@ -126,6 +126,9 @@ async fn editors_and_questions_end_at_once_and_a_word_says_so() {
     assert!(text(&ended).ends_with("end"), "{}", text(&ended));
     let asked = bench.command("printf 'name? '; read name").await;
     assert!(text(&asked).contains("Give the answers as arguments"), "{}", text(&asked));
+    for line in ["echo 'name? '", "printf 'key: \\n'"] {
+        assert!(!text(&bench.command(line).await).contains("asks for input"), "{line}");
+    }
 }
 
 #[tokio::test]
@@ -331,6 +334,19 @@ async fn commands_get_the_variables_of_a_client_in_place_of_those_of_this_proces
     });
     let said = bench.command("echo \"[$CARGO_PKG_NAME] $MINE [$HIDDEN] $AGENT\"").await;
     assert_eq!(text(&said), "[] yes [] gnoma");
+}
+
+#[tokio::test]
+async fn variables_of_the_shell_of_a_person_change_no_folder_and_no_name_of_a_command() {
+    let folders = [("CDPATH", "/usr"), ("OLDPWD", "/usr"), ("PWD", "/usr")];
+    let names = [("PATH", "/usr/bin:/bin"), ("GLOBIGNORE", "b*")];
+    let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let bench = Bench::with(&ToolOptions {
+        environment: Some(folders.into_iter().chain(names).map(own).collect()),
+        ..ToolOptions::default()
+    });
+    let said = "cd bin 2> /dev/null || echo none; touch b; echo b* \"[$OLDPWD]\"";
+    assert_eq!(text(&bench.command(said).await), "none\nb []");
 }
 
 #[tokio::test]

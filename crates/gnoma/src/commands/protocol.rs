@@ -9,6 +9,9 @@ use serde_json::Value;
 use super::common::{print_raw_data, print_safe_text};
 use crate::report::Exit;
 
+#[path = "../../build/integer_limits.rs"]
+mod integer_limits;
+
 /// Made by `cargo xtask schema` from the types themselves; a test keeps it true. Compressed when the program
 /// is built.
 const SCHEMA: &[u8] = packed!("schema");
@@ -34,6 +37,7 @@ pub(crate) fn openapi_text() -> Result<String> {
         (api.pointer_mut("/components/schemas"), schema.get_mut("$defs"))
     {
         *into = types.take();
+        integer_limits::add_integer_limits(into);
     }
     Ok(to_pretty_json(&api)?.replace("#/$defs/", "#/components/schemas/"))
 }

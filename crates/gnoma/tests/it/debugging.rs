@@ -61,7 +61,7 @@ async fn log_has_checkpoints_and_writes_into_the_session_store() {
 async fn log_has_messages_of_mcp_servers_without_their_content() {
     let call = calls("mcp__fake__echo", r#"{"text":"words of a model"}"#);
     let Served { world, folder: _folder } = Served::with([call, says("ok")]);
-    let run = world.run(&["--log", "gnoma.log", "--permission", "bypass", "go on"]).await;
+    let run = world.run(&["--log", "gnoma.log", "--permission", "bypass", "go on with fake"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     let log = world.read("gnoma.log");
     assert!(log.contains(" mcp request server=fake method=tools/call ms="), "{log}");

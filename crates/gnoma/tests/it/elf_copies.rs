@@ -102,9 +102,12 @@ async fn what_an_elf_did_in_its_copy_is_merged_and_git_is_as_it_was() {
     ]);
     repository(&world);
     let (before, status) = (of_git(&world), git(&world, "status --porcelain"));
-    let mut run = vec!["have it done"];
+    let log = world.home.path().join("gnoma.log");
+    let mut run = vec!["--log", log.to_str().unwrap(), "have it done"];
     run.splice(0..0, BYPASS);
     is_done(&world.run(&run).await);
+    let lines = fs::read_to_string(&log).unwrap();
+    assert!(lines.contains(" merge landed=true ms="), "{lines}");
     let requests = world.server.requests();
     let seen = requests[2].json().to_string();
     assert!(seen.contains("first") && seen.contains("not staged\\nuntracked"), "{seen}");

@@ -406,6 +406,12 @@ async fn who_names_a_model_of_nobody_is_told_how() {
         "{run:?}"
     );
     let config = world.home.path().join(".config/gnoma/config.toml");
+    let servers = "[provider.endpoints]\na = \"http://127.0.0.1:1\"\nb = \"http://127.0.0.1:2\"\n";
+    std::fs::write(&config, servers).unwrap();
+    let run = world.run(&["explain this"]).await;
+    let why =
+        "none of the providers that are set up is the default: a, b; choose one with --provider";
+    assert!(run.code == Some(2) && run.err.contains(why), "{run:?}");
     std::fs::write(config, "[[arms]]\nid = \"openai/gpt-x\"\n").unwrap();
     let run = world.run(&["explain this"]).await;
     assert!(run.code == Some(2) && run.err.contains("openai/gpt-x has no key"), "{run:?}");

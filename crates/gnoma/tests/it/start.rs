@@ -1,7 +1,7 @@
 //! The first minutes: commands that are none, what is said about models and settings, and how the
 //! program ends.
 
-use gnoma_testkit::Reply;
+use gnoma_testkit::{Reply, Server};
 use serde_json::Value;
 
 use crate::support::{World, calls, finish, says};
@@ -74,6 +74,19 @@ async fn models_shows_who_can_be_asked_and_update_what_to_do() {
     let update = world.run(&["update"]).await;
     assert!(update.code == Some(0) && update.out.contains("to update it: "), "{update:?}");
     assert!(update.out.contains("git pull"), "a build of a checkout: {update:?}");
+}
+
+#[tokio::test]
+async fn server_that_gives_no_list_of_models_is_named_with_the_reason() {
+    let closed = Server::start(|_| Reply::json(403, r#"{"error":"closed"}"#)).unwrap();
+    let world = World::new([]);
+    world.configure(&format!("other = \"{}/v1\"\n", closed.url()));
+    let run = world.run(&["models"]).await;
+    let told = "no list of models from other: no access (HTTP 403): closed";
+    assert!(run.out.contains("test/m1") && run.out.contains(told), "{run:?}");
+    let json = world.json(&["models", "--json"]).await;
+    let unlisted = json["unlisted"][0].as_str().unwrap();
+    assert!(unlisted.starts_with("other: no access"), "{json}");
 }
 
 #[tokio::test]

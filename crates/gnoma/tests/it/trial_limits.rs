@@ -381,4 +381,8 @@ async fn places_outside_that_only_running_shows_are_asked_about_and_never_said_t
         assert!(told.contains("outside of what trial runs can open"), "{command}: {told}");
         assert!(!told.contains("/other") && !told.contains("other\n"), "{command}: {told}");
     }
+    // A message of another program about one of these names is no try.
+    world.write("app/log", "../other/x: No such file or directory\n");
+    let told = with_gnoma(&world, &app, "auto", &["F=$(echo log); cat $F"]).await.concat();
+    assert!(told.contains("/x: No such file") && !told.contains("outside of what"), "{told}");
 }

@@ -128,7 +128,9 @@ fn runs_that_cannot_be_planned_are_refused_with_a_sentence() {
     assert!(unasked.starts_with("a.md:1: `$answer` has no value in this command"), "{unasked}");
     let asked = format!("## Q\n? Where to?\n{push}");
     assert!(plan("a", &[], &[("a", &asked)]).is_ok());
-    assert!(plan("a", &[], &[("a", &command("read -r answer\necho $answer"))]).is_ok());
+    for own in ["read -r answer\necho $answer", "echo ${answer:-none}"] {
+        assert!(plan("a", &[], &[("a", &command(own))]).is_ok(), "{own}");
+    }
     let blank = ("a", "---\narguments:\n  t: text = \"\"\n---\n## A\n$t\n");
     assert!(plan("a", &[], &[blank]).unwrap_err().starts_with("a.md:5: the step has no text"));
     assert!(plan("a", &["x"], &[blank]).is_ok());

@@ -17,6 +17,20 @@ use crate::{
     },
 };
 
+impl TrialPolicy {
+    /// The places that the command finds, that are hidden from it, or that it cannot try without its being reported.
+    pub(in crate::bash) fn known_places(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
+        let Policy { readable, writable, outside_names, .. } = &self.policy;
+        let shown = readable.shown_paths().unwrap_or_default().iter();
+        let is_served = |name: &&PathBuf| {
+            // Names in a folder that leads to the workspace may be absent all the same.
+            gnoma_sandbox::reports_tried_files() && !roots.iter().any(|root| root.starts_with(name))
+        };
+        let served = outside_names.iter().filter(is_served);
+        shown.chain(readable.hidden_paths()).chain(writable).chain(served).cloned().collect()
+    }
+}
+
 impl Shell {
     /// Returns the policy under which a command will run on trial; `None` where there is no sandbox.
     pub(in crate::bash) fn policy_hiding_secrets_in_trial(

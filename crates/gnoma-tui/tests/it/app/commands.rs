@@ -653,7 +653,7 @@ fn words_behind_a_task_are_completed_with_tab() {
     scene.write("mi").keys("tab");
     assert_eq!(scene.written(), "/task release minor ");
     scene.keys("tab");
-    assert!(scene.live().contains("No word is known"), "{}", scene.live());
+    assert!(scene.live().contains("There is nothing to complete here"), "{}", scene.live());
     scene.keys("ctrl+u").write("/task release ").keys("tab down down enter");
     assert_eq!(scene.written(), "/task release \"a b\" ");
 }

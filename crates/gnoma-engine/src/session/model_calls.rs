@@ -223,17 +223,12 @@ impl Session {
         }
     }
 
-    /// The machine and the tools know who is asked.
+    /// The tools are made ready for the arm that is asked.
     fn begin_request(&mut self, arm: &Arm) {
         // Calls of an earlier round that never ran are over.
         self.gate.clear();
         self.add_next_tools();
-        let tier = arm.tier();
-        self.turn.answered_by(arm.name(), tier == Tier::Lean);
-        if arm.wire == Wire::Agent {
-            self.turn.answered_by_agent();
-        }
-        self.reads_results = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();
+        self.reads_results = self.tools.of_kind(arm.tier(), ToolKind::ReadsResults).cloned();
     }
 
     /// The request to an arm, with the current history.

@@ -112,7 +112,7 @@ impl Session {
             return Ok(());
         };
         if let Some(conferred) = self.tell_conferred(&shares).await? {
-            self.turn.answered_by(conferred.author, false);
+            self.inbox.push_back(Input::Authored(conferred.author));
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     conversation_plan,
     session_notices::SessionNotice,
-    turn::{Effect, Input},
+    turn::{Effect, Input, Timer},
 };
 
 /// Commands that may wait for the session.
@@ -49,7 +49,7 @@ enum Wakeup {
     /// The model's stream gave something.
     Model(Result<StreamEvent, ProviderError>),
     /// A wait is over.
-    Timer,
+    Timer(Timer),
     /// The model has sent nothing of its answer for a long time.
     Silence,
 }
@@ -119,7 +119,7 @@ impl Session {
             Some(progress) = self.progress.1.recv() => Wakeup::Progress(progress),
             reply = next_reply(&mut self.waiting) => Wakeup::Awaited(reply),
             event = next_stream_event(&mut self.stream) => Wakeup::Model(event),
-            () = wait_until(self.wake) => Wakeup::Timer,
+            timer = next_timer(self.wake) => Wakeup::Timer(timer),
             () = wait_until(silent_until) => Wakeup::Silence,
         }
     }
@@ -148,9 +148,9 @@ impl Session {
             Wakeup::Progress(progress) => self.emit_progress(progress).await,
             Wakeup::Awaited(reply) => self.handle_reply(reply).await,
             Wakeup::Model(event) => self.on_stream_event(event).await,
-            Wakeup::Timer => {
+            Wakeup::Timer(timer) => {
                 self.wake = None;
-                self.feed_input(Input::Woke).await
+                self.feed_input(Input::TimerOver(timer)).await
             }
             Wakeup::Silence => self.on_silence().await,
         }
@@ -268,7 +268,7 @@ impl Session {
             && let Some(tools) = self.tools.next.take()
         {
             self.tools.replace(tools);
-            self.turn.set_tools(self.tools.callable_specs(), self.tools.may_start());
+            self.turn.handle_input(self.tools.to_input(), &mut self.effects);
         }
     }
 
@@ -276,7 +276,7 @@ impl Session {
     /// stay until it ends.
     pub(super) fn add_next_tools(&mut self) {
         if self.tools.add_next() {
-            self.turn.set_tools(self.tools.callable_specs(), self.tools.may_start());
+            self.turn.handle_input(self.tools.to_input(), &mut self.effects);
         }
     }
 
@@ -293,6 +293,7 @@ impl Session {
                 self.stream = None;
                 self.drop_call();
             }
+            Effect::Settle(reported) => self.settle_call(reported).await?,
             Effect::FailOver { error, attempt, has_content, was_called } => {
                 self.fail_over(error, attempt, has_content, was_called);
             }
@@ -300,7 +301,9 @@ impl Session {
             Effect::Confer => self.start_panel(),
             Effect::Check(outcome) => self.start_verification(&outcome).await?,
             Effect::Review => self.start_review().await?,
-            Effect::Conclude(finding) => self.apply_finding(finding).await?,
+            Effect::Conclude { finding, may_continue } => {
+                self.apply_finding(finding, may_continue).await?;
+            }
             Effect::StopWaiting => self.waiting = None,
             Effect::Judge(call) => self.queue_judgement(call),
             Effect::Remember { call, rule } => self.remember_answer(&call, rule).await?,
@@ -309,8 +312,9 @@ impl Session {
             Effect::RunCheck(call) => self.run_tool(&call, true),
             Effect::StopTools => self.stop_tools().await?,
             Effect::AbortTools => self.running.abort_all(),
-            Effect::Sleep(wait) => self.wake = Some(Instant::now() + wait),
-            Effect::CancelSleep => self.wake = None,
+            Effect::SetTimer(timer) => {
+                self.wake = timer.map(|(timer, wait)| (timer, Instant::now() + wait));
+            }
             Effect::Emit(event) => self.emit_from_turn(event).await?,
         }
         Ok(())
@@ -386,6 +390,16 @@ async fn next_stream_event(stream: &mut Option<EventStream>) -> Result<StreamEve
             let message = "the answer ended before it was complete";
             Err(ProviderError::new(ErrorKind::Network, "provider", message))
         }),
+    }
+}
+
+async fn next_timer(wake: Option<(Timer, Instant)>) -> Timer {
+    match wake {
+        None => std::future::pending().await,
+        Some((timer, at)) => {
+            sleep_until(at).await;
+            timer
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    ErrorKind, Event, Message, ModelRef, ProviderError,
+    ErrorKind, Message, ModelRef, ProviderError,
     lifecycle::{Lifecycle, Point, PointKind},
     session::{NoticeLevel, PermissionMode},
 };
@@ -33,9 +33,7 @@ impl Session {
         &mut self,
         wish: CompactionRequest,
     ) -> Result<(), FrontEndGone> {
-        // A call that has failed for its length is over.
-        let rest = self.settle_rest();
-        self.tell_costs(rest).await?;
+        self.settle_side_calls().await?;
         let begun = self.ask_for_summary(wish);
         self.inbox.push_back(match begun {
             Ok(cut) => Input::CompactionBegun(cut),
@@ -127,9 +125,7 @@ impl Session {
     /// Counts a call beside the conversation.
     async fn count_apart(&mut self, share: Share) -> Result<(), FrontEndGone> {
         if !share.is_estimated {
-            let round = share.usage;
-            let turn = self.turn.also_used(round);
-            self.send_event(Event::Usage { round, turn }).await?;
+            self.feed_input(Input::SideUsage(share.usage)).await?;
         }
         self.tell_costs(vec![share]).await
     }

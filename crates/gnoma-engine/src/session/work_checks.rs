@@ -145,7 +145,11 @@ impl Session {
     }
 
     /// Goes on with what was found: the work is delivered, or the next arm has it.
-    pub(super) async fn apply_finding(&mut self, finding: Finding) -> Result<(), FrontEndGone> {
+    pub(super) async fn apply_finding(
+        &mut self,
+        finding: Finding,
+        may_continue: bool,
+    ) -> Result<(), FrontEndGone> {
         let Finding { by, passed, evidence } = finding;
         self.weigh_context();
         let Some(plan) = &mut self.router.plan else {
@@ -164,9 +168,9 @@ impl Session {
             },
         };
         self.emit(said).await?;
-        let may_go_on = passed == Some(false) && self.turn.has_rounds();
+        let may_continue = passed == Some(false) && may_continue;
         let router = &mut self.router;
-        let plan = router.plan.as_ref().filter(|_| may_go_on);
+        let plan = router.plan.as_ref().filter(|_| may_continue);
         let next = plan.and_then(|plan| router.routes.go_on(plan, router.moment_of(plan)));
         let (Some(next), Some(plan)) = (next, &mut router.plan) else {
             self.inbox.push_back(Input::Checked(WorkCheckOutcome::Deliver));

@@ -9,10 +9,10 @@ use gnoma_core::{
 };
 
 use super::{
-    Effects, Turn,
+    Effects, MAX_AGENT_ROUNDS, Turn,
     answer::AnswerDraft,
     phase::{Cause, Phase},
-    protocol::{Delivery, Effect, Room},
+    protocol::{Delivery, Effect, Room, Timer},
     watch::TurnDetectors,
 };
 use crate::{
@@ -58,7 +58,7 @@ impl Turn {
                 self.delivery = delivery;
                 self.reserve_call(1, fx)
             }
-            Err(error) => self.on_call_failed(1, AnswerDraft::default(), error, fx),
+            Err(error) => self.on_call_failed(1, None, error, fx),
         }
     }
 
@@ -149,7 +149,11 @@ impl Turn {
 
     pub(super) fn on_reservation(&mut self, attempt: u32, room: Room, fx: &mut Effects) -> Phase {
         match room {
-            Room::Held => {
+            Room::Held(arm) => {
+                if arm.is_agent {
+                    self.most_rounds = self.most_rounds.max(MAX_AGENT_ROUNDS);
+                }
+                (self.origin, self.watch.is_lean) = (Some(arm.name), arm.is_lean);
                 fx.push(Effect::CallModel { round: self.rounds, attempt });
                 self.watch.new_answer();
                 Phase::Calling { attempt, answer: AnswerDraft::default() }
@@ -158,27 +162,26 @@ impl Turn {
                 self.start_compaction(Cause::Filled { attempt }, String::new(), fx)
             }
             Room::Filled => self.reserve_with(attempt, false, fx),
-            Room::Refused(error) => {
-                self.fail_over(attempt, AnswerDraft::default(), error, false, fx)
-            }
-            Room::Denied(error) => self.on_call_failed(attempt, AnswerDraft::default(), error, fx),
+            Room::Refused(error) => self.fail_over(attempt, None, error, fx),
+            Room::Denied(error) => self.on_call_failed(attempt, None, error, fx),
         }
     }
 
     pub(super) fn fail_over(
         &mut self,
         attempt: u32,
-        answer: AnswerDraft,
+        answer: Option<AnswerDraft>,
         error: ProviderError,
-        was_called: bool,
         fx: &mut Effects,
     ) -> Phase {
-        let has_content = answer.has_content();
+        let was_called = answer.is_some();
+        let has_content = answer.as_ref().is_some_and(AnswerDraft::has_content);
         if was_called && !has_content && self.asks_otherwise(&error, fx) {
+            fx.push(Effect::Settle(None));
             return self.reserve_call(attempt + 1, fx);
         }
         fx.push(Effect::FailOver { error, attempt, has_content, was_called });
-        Phase::FailingOver { attempt, answer, was_called }
+        Phase::FailingOver { attempt, answer }
     }
 
     /// Another arm answers in place of the one that failed. What was received of its answer is retracted: few wires
@@ -186,12 +189,12 @@ impl Turn {
     /// what the first had in mind cannot be handed over. Its tokens count all the same.
     pub(super) fn on_failover(
         &mut self,
-        answer: AnswerDraft,
+        answer: Option<AnswerDraft>,
         (from, to): (ModelRef, ModelRef),
         why: String,
         fx: &mut Effects,
     ) -> Phase {
-        let retracted = answer.has_content();
+        let retracted = answer.as_ref().is_some_and(AnswerDraft::has_content);
         // Who replaces one that only looked works alone.
         if self.delivery == Delivery::Conferred {
             self.delivery = Delivery::Direct;
@@ -201,7 +204,7 @@ impl Turn {
         if let Some(shaping) = &mut self.answers.shaping {
             shaping.on_failover();
         }
-        self.count_usage(answer.finish().usage, fx);
+        self.settle_draft(answer, fx);
         fx.push(Effect::Emit(Event::ArmChanged { from, to, why, retracted }));
         self.reserve_call(1, fx)
     }
@@ -210,20 +213,30 @@ impl Turn {
     pub(super) fn on_failover_exhausted(
         &mut self,
         attempt: u32,
-        answer: AnswerDraft,
+        answer: Option<AnswerDraft>,
         error: ProviderError,
-        was_called: bool,
         fx: &mut Effects,
     ) -> Phase {
-        let is_too_long = error.kind == ErrorKind::ContextTooLong;
-        if was_called && is_too_long && self.may_compact() {
-            // What was written before the window was full stays, and the model continues it.
-            if answer.has_words() && self.append_answer(answer, fx).is_some() {
-                self.append_message(Message::user_text(prompt::system_note(prompt::CONTINUE)), fx);
+        match answer {
+            Some(answer) if error.kind == ErrorKind::ContextTooLong && self.may_compact() => {
+                // What was written before the window was full stays, and the model continues it.
+                if !answer.has_words() {
+                    fx.push(Effect::Settle(None));
+                } else if self.append_answer(answer, fx).is_some() {
+                    let note = prompt::system_note(prompt::CONTINUE);
+                    self.append_message(Message::user_text(note), fx);
+                }
+                self.start_compaction(Cause::Refused { attempt, error }, String::new(), fx)
             }
-            return self.start_compaction(Cause::Refused { attempt, error }, String::new(), fx);
+            answer => self.on_call_failed(attempt, answer, error, fx),
         }
-        self.on_call_failed(attempt, answer, error, fx)
+    }
+
+    /// Settles a call whose answer is dropped: its tokens were used all the same.
+    fn settle_draft(&mut self, answer: Option<AnswerDraft>, fx: &mut Effects) {
+        if let Some(answer) = answer {
+            self.settle_call(answer.finish().usage, fx);
+        }
     }
 
     /// The call is retried after a wait, or the turn ends. What was received of a broken answer is retracted first,
@@ -231,15 +244,14 @@ impl Turn {
     pub(super) fn on_call_failed(
         &mut self,
         attempt: u32,
-        answer: AnswerDraft,
+        answer: Option<AnswerDraft>,
         mut error: ProviderError,
         fx: &mut Effects,
     ) -> Phase {
-        let retracted = answer.has_content();
+        let retracted = answer.as_ref().is_some_and(AnswerDraft::has_content);
         if let Some(wait) = self.limits.retry_wait(attempt, self.waited, &error, retracted) {
             self.waited += wait;
-            // Tokens of a call that is made again were used all the same.
-            self.count_usage(answer.finish().usage, fx);
+            self.settle_draft(answer, fx);
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             let limit = Some(self.limits.attempt_limit(&error, retracted, self.waited));
             fx.push(Effect::Emit(Event::Retrying {
@@ -249,7 +261,7 @@ impl Turn {
                 retracted,
                 limit,
             }));
-            fx.push(Effect::Sleep(wait));
+            fx.push(Effect::SetTimer(Some((Timer::Backoff, wait))));
             return Phase::Backoff { attempt };
         }
         // Of a wait that is not believed, the message says how long it is.
@@ -263,7 +275,7 @@ impl Turn {
                 duration::format_duration(asked)
             );
         }
-        let kept_partial = self.append_answer(answer, fx).is_some();
+        let kept_partial = answer.and_then(|answer| self.append_answer(answer, fx)).is_some();
         self.finish(Outcome::Failed { error, kept_partial }, fx)
     }
 }

@@ -110,7 +110,7 @@ impl Turn {
         fx: &mut Effects,
     ) -> Phase {
         if let Some(error) = self.no_answer(attempt, &answer, stop) {
-            return self.fail_over(attempt, answer, error, true, fx);
+            return self.fail_over(attempt, Some(answer), error, fx);
         }
         if stop == StopReason::Other && answer.unknown_stop().is_some() {
             return self.end_unknown(answer, fx);

@@ -43,11 +43,12 @@ impl Turn {
         fx: &mut Effects,
     ) -> Option<ToolOutcome> {
         match fact {
-            Input::Amended(call) => {
-                batch.amend_call(call);
-                None
+            Input::Judged(id, verdict, said) => {
+                if let Some(call) = said.amended {
+                    batch.amend_call(call);
+                }
+                self.on_verdict(batch, &id, verdict, fx)
             }
-            Input::Judged(id, verdict) => self.on_verdict(batch, &id, verdict, fx),
             Input::Answered(id, answer) => match batch.open_question(&id) {
                 Some(OpenQuestion::Run) => self.on_run_answer(batch, &id, answer, fx),
                 Some(OpenQuestion::RunOutside) => self.on_outside_answer(batch, &id, &answer, fx),
@@ -56,7 +57,7 @@ impl Turn {
                     None
                 }
             },
-            Input::Walled { call, outcome, duration_ms, why } => {
+            Input::ToolEnded { call, outcome, duration_ms, sandbox_denial: Some(why), .. } => {
                 let held = batch.hold_outcome(&call, outcome, duration_ms)?;
                 // The question first: a long reason is cut at its end.
                 let question = "run it again outside the sandbox?";
@@ -64,8 +65,8 @@ impl Turn {
                 ask_permission(held, reason, (None, None), vec![question.to_owned()], fx);
                 None
             }
-            Input::ToolDone(id, outcome, duration_ms) if batch.is_running(&id) => {
-                self.record_outcome(batch, &id, outcome, duration_ms, fx)
+            Input::ToolEnded { call, outcome, duration_ms, .. } if batch.is_running(&call) => {
+                self.record_outcome(batch, &call, outcome, duration_ms, fx)
             }
             _late => None,
         }

@@ -10,7 +10,7 @@ use gnoma_core::{
 };
 
 use super::{
-    tests::steps::{assert_paired, turn},
+    tests::steps::{assert_paired, held, turn},
     *,
 };
 use crate::{
@@ -54,7 +54,9 @@ struct Walk {
     /// Answers are owed to these wishes.
     waits: Option<Effect>,
     streams: bool,
-    sleeps: bool,
+    timer: Option<Timer>,
+    /// A call to a model is not settled yet.
+    is_owed: bool,
     judging: Vec<CallId>,
     running: BTreeSet<CallId>,
     /// How often a call was run, and how often it was let outside.
@@ -86,7 +88,8 @@ impl Walk {
             state: SessionState::Idle,
             waits: None,
             streams: false,
-            sleeps: false,
+            timer: None,
+            is_owed: false,
             judging: Vec::new(),
             running: BTreeSet::new(),
             runs: HashMap::new(),
@@ -114,7 +117,7 @@ impl Walk {
             return Input::Model(self.event());
         }
         if let Some(call) = self.judging.first().cloned() {
-            return Input::Judged(call, self.verdict());
+            return self.judged(call);
         }
         if let Some(call) = self.questions.first().cloned() {
             return Input::Answered(call, self.answer());
@@ -122,7 +125,10 @@ impl Walk {
         if let Some(call) = self.running.first().cloned() {
             return self.run_of(call);
         }
-        if self.sleeps { Input::Woke } else { self.any() }
+        match self.timer {
+            Some(timer) => Input::TimerOver(timer),
+            None => self.any(),
+        }
     }
 
     fn any(&mut self) -> Input {
@@ -145,16 +151,16 @@ impl Walk {
             }),
             Effect::Confer,
             Effect::Check(Outcome::Cancelled),
-            Effect::Conclude(Finding::without_check("")),
+            Effect::Conclude { finding: Finding::without_check(""), may_continue: true },
             Effect::Prepare(String::new()),
             stop_wish(),
         ];
-        match self.dice.below(18) {
+        match self.dice.below(19) {
+            18 => Input::SideUsage(Usage { input: 1, ..Usage::default() }),
             17 => Input::ProveAgain(self.checks()),
             16 => Input::News("n".into()),
-            13 => Input::Noted("n".into()),
-            14 => Input::StopAfter("w".into()),
-            15 => Input::Amended(ToolCall::new(call, "bash", gnoma_core::RawJson::empty_object())),
+            13 => Input::Authored(ModelRef { provider: "p".into(), model: "x".into() }),
+            14 => Input::TimerOver(Timer::Grace),
             0 | 1 => Input::Say(Message::user_text("p")),
             2 => Input::Compact { focus: String::new() },
             12 => {
@@ -166,9 +172,9 @@ impl Walk {
                 Input::Queue { was, now: vec![Message::user_text("q")] }
             }
             3 => Input::Cancel,
-            4 => Input::Woke,
+            4 => Input::TimerOver(Timer::Backoff),
             5 => Input::Model(self.event()),
-            6 => Input::Judged(call, self.verdict()),
+            6 | 15 => self.judged(call),
             7 => Input::Answered(call, self.answer()),
             8 | 9 => self.run_of(call),
             _ => {
@@ -193,7 +199,7 @@ impl Walk {
             (Effect::Reserve { .. }, 1) => {
                 Input::Reserved(Room::Refused(failure(ErrorKind::RateLimited)))
             }
-            (Effect::Reserve { .. }, _) => Input::Reserved(Room::Held),
+            (Effect::Reserve { .. }, _) => held(self.dice.one_in(4)),
             (Effect::FailOver { .. }, 0) => {
                 let arm = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
                 Input::Moved { from: arm("a"), to: arm("b"), why: "w".into() }
@@ -310,10 +316,23 @@ impl Walk {
             report: Some(report).filter(|_| !self.dice.one_in(4)),
             ..ToolOutput::from_text(text)
         });
-        if self.dice.one_in(4) {
-            return Input::Walled { call, outcome, duration_ms: 1, why: "w".into() };
+        Input::ToolEnded {
+            call,
+            outcome,
+            duration_ms: 1,
+            sandbox_denial: self.dice.one_in(4).then(|| "w".into()),
+            stop_after: self.dice.one_in(16).then(|| "w".into()),
         }
-        Input::ToolDone(call, outcome, 1)
+    }
+
+    fn judged(&mut self, call: CallId) -> Input {
+        let amended = ToolCall::new(call.clone(), "bash", gnoma_core::RawJson::empty_object());
+        let said = HookInstructions {
+            amended: self.dice.one_in(8).then_some(amended),
+            context: self.dice.one_in(8).then(|| "n".into()).into_iter().collect(),
+            stop: self.dice.one_in(16).then(|| "w".into()),
+        };
+        Input::Judged(call, self.verdict(), Box::new(said))
     }
 
     /// What the driver does before it feeds a fact.
@@ -336,11 +355,11 @@ impl Walk {
             self.waits = None;
         }
         match &input {
-            Input::Judged(call, _) => self.judging.retain(|it| it != call),
-            Input::ToolDone(call, ..) | Input::Walled { call, .. } => {
+            Input::Judged(call, ..) => self.judging.retain(|it| it != call),
+            Input::ToolEnded { call, .. } => {
                 self.running.remove(call);
             }
-            Input::Woke => self.sleeps = false,
+            Input::TimerOver(timer) if self.timer == Some(*timer) => self.timer = None,
             _ => (),
         }
         let mut fx = Vec::new();
@@ -380,9 +399,14 @@ impl Walk {
         match effect {
             Effect::CallModel { .. } => {
                 assert!(!std::mem::replace(&mut self.streams, true), "two streams");
+                assert!(!std::mem::replace(&mut self.is_owed, true), "a call was not settled");
                 self.drafted.clear();
             }
             Effect::DropStream => self.streams = false,
+            Effect::Settle(_) => {
+                self.saw("settled");
+                assert!(std::mem::take(&mut self.is_owed) && !self.streams, "settled twice");
+            }
             Effect::StopWaiting => self.waits = None,
             Effect::Judge(call) => self.judging.push(call.id),
             Effect::Remember { .. } => self.saw("remembered"),
@@ -394,8 +418,7 @@ impl Walk {
             Effect::RunCheck(call) => self.run(call.id, "check"),
             Effect::StopTools => self.judging.clear(),
             Effect::AbortTools => self.running.clear(),
-            Effect::Sleep(_) => self.sleeps = true,
-            Effect::CancelSleep => self.sleeps = false,
+            Effect::SetTimer(timer) => self.timer = timer.map(|(timer, _)| timer),
             Effect::Emit(event) => self.hear(event),
             wish @ (Effect::Route
             | Effect::Prepare(_)
@@ -406,7 +429,7 @@ impl Walk {
             | Effect::Confer
             | Effect::Check(_)
             | Effect::Review
-            | Effect::Conclude(_)) => {
+            | Effect::Conclude { .. }) => {
                 assert!(!self.streams, "{wish:?} beside a stream");
                 self.saw(name_of(&wish));
                 assert_eq!(self.waits.replace(wish), None, "one wait at a time");
@@ -471,7 +494,8 @@ impl Walk {
         self.state = to;
         // Who works is never idle, and who is idle does nothing.
         if to == Idle {
-            assert!(!self.streams && !self.sleeps && self.questions.is_empty());
+            assert!(!self.streams && !self.is_owed && self.timer.is_none());
+            assert!(self.questions.is_empty());
         }
     }
 
@@ -480,19 +504,20 @@ impl Walk {
         self.step(Input::Close);
         if !self.turn.is_idle() {
             self.saw("stopping");
-            self.step(Input::Woke);
+            self.step(Input::TimerOver(Timer::Grace));
         }
         assert!(self.turn.is_idle() && self.state == SessionState::Idle);
         assert_paired(self.turn.history(), false);
         for _ in 0..LATE {
             let input = self.any();
             for effect in self.feed(input) {
-                let told = matches!(effect, Effect::Emit(Event::Notice { .. }));
+                let told =
+                    matches!(effect, Effect::Emit(Event::Notice { .. } | Event::Usage { .. }));
                 assert!(told, "{effect:?} after the end");
             }
         }
-        let owed = (&self.waits, self.streams, self.sleeps, &self.judging, &self.running);
-        assert_eq!(owed, (&None, false, false, &vec![], &BTreeSet::new()));
+        let owed = (&self.waits, self.streams, self.timer, &self.judging, &self.running);
+        assert_eq!(owed, (&None, false, None, &vec![], &BTreeSet::new()));
         self.step(Input::Closed);
         assert_eq!(self.state, SessionState::Closed);
     }
@@ -518,7 +543,7 @@ fn name_of(wish: &Effect) -> &'static str {
         Effect::Confer => "confer",
         Effect::Check(_) => "look",
         Effect::Review => "review",
-        Effect::Conclude(_) => "conclude",
+        Effect::Conclude { .. } => "conclude",
         Effect::Prepare(_) => "prepare",
         Effect::BeforeStop { .. } => "stop",
         _ => "other",
@@ -560,6 +585,7 @@ fn any_order_of_facts_keeps_the_laws() {
         "review",
         "conclude",
         "moved",
+        "settled",
         "backoff",
         "taken back",
         "continued",

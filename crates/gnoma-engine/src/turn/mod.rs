@@ -62,8 +62,8 @@ use gnoma_core::{
 
 pub use self::limits::Limits;
 pub(crate) use self::protocol::{
-    Checks, CompactionFailure, CompactionRequest, Delivery, Effect, Input, Room, SideCall,
-    StepCommand, Verdict, WorkCheckOutcome,
+    CallArm, Checks, CompactionFailure, CompactionRequest, Delivery, Effect, HookInstructions,
+    Input, Room, SideCall, StepCommand, Timer, Verdict, WorkCheckOutcome,
 };
 use self::{
     answer::{AnswerDraft, name_apart},
@@ -200,15 +200,6 @@ impl Turn {
         self
     }
 
-    /// These tools are on offer from the next turn on.
-    pub(crate) fn set_tools<'t>(
-        &mut self,
-        tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>,
-        may_start: SpawningTools,
-    ) {
-        (self.specs, self.added.may_start) = (by_name(tools), may_start);
-    }
-
     /// The numbers it stays within.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
@@ -231,16 +222,6 @@ impl Turn {
         (self.told.summary.as_ref(), rest)
     }
 
-    /// Counts tokens that a call beside the conversation took; says what the turn has taken.
-    pub(crate) fn also_used(&mut self, usage: Usage) -> Usage {
-        if matches!(self.phase, Phase::Idle | Phase::Compacting { cause: phase::Cause::Asked, .. })
-        {
-            return usage;
-        }
-        self.usage += usage;
-        self.usage
-    }
-
     /// Reports whether no turn or other work is in progress.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Idle)
@@ -259,18 +240,6 @@ impl Turn {
     /// A tool that the call that was just wanted does not get.
     pub(crate) fn withheld_tool(&self) -> Option<&str> {
         self.watch.withheld_tool()
-    }
-
-    /// Sets who answers the call that was just wanted, and whether that arm has the lean tool set: of its answer
-    /// only the first tool call counts, because such models write several with invented results in between.
-    pub(crate) fn answered_by(&mut self, origin: ModelRef, is_lean: bool) {
-        self.origin = Some(origin);
-        self.watch.is_lean = is_lean;
-    }
-
-    /// An agent answers the call that was just wanted: each of its steps takes a round.
-    pub(crate) fn answered_by_agent(&mut self) {
-        self.most_rounds = self.most_rounds.max(MAX_AGENT_ROUNDS);
     }
 
     /// Returns how the model handled its tools in the current or last attempt.
@@ -317,6 +286,14 @@ impl Turn {
             Input::EditSummary { summary } => self.edit_summary(phase, &summary, fx),
             Input::UndoCompaction => self.undo_compaction(phase, fx),
             Input::ProveAgain(checks) => self.prove_again(phase, checks, fx),
+            Input::SetTools(tools, may_start) => {
+                (self.specs, self.added.may_start) = (by_name(&tools), may_start);
+                phase
+            }
+            Input::SideUsage(round) => {
+                self.count_side_usage(&phase, round, fx);
+                phase
+            }
             Input::Cancel => self.cancel(phase, fx),
             Input::Close => {
                 self.is_closing = true;
@@ -345,15 +322,22 @@ impl Turn {
             }
             (Phase::Calling { attempt, answer }, Input::Model(Err(error))) => {
                 fx.push(Effect::DropStream);
-                self.fail_over(attempt, answer, error, true, fx)
+                self.fail_over(attempt, Some(answer), error, fx)
+            }
+            (phase @ Phase::Calling { .. }, Input::Authored(arm)) => {
+                self.origin = Some(arm);
+                self.watch.is_lean = false;
+                phase
             }
             (Phase::FailingOver { answer, .. }, Input::Moved { from, to, why }) => {
                 self.on_failover(answer, (from, to), why, fx)
             }
-            (Phase::FailingOver { attempt, answer, was_called }, Input::Stayed(error)) => {
-                self.on_failover_exhausted(attempt, answer, error, was_called, fx)
+            (Phase::FailingOver { attempt, answer }, Input::Stayed(error)) => {
+                self.on_failover_exhausted(attempt, answer, error, fx)
             }
-            (Phase::Backoff { attempt }, Input::Woke) => self.reserve_call(attempt + 1, fx),
+            (Phase::Backoff { attempt }, Input::TimerOver(Timer::Backoff)) => {
+                self.reserve_call(attempt + 1, fx)
+            }
             (Phase::Compacting { cause, cut: None }, Input::CompactionBegun(cut)) => {
                 self.compaction_begun(cause, cut, fx)
             }
@@ -385,10 +369,6 @@ impl Turn {
             (Phase::AskingStop(outcome), Input::MayStop(answer)) => {
                 self.on_before_stop(outcome, *answer, fx)
             }
-            (phase, Input::Noted(text)) => {
-                self.notes.push(text);
-                phase
-            }
             (phase, Input::News(text)) => {
                 if self.added.news.len() >= MAX_NEWS {
                     self.added.news.remove(0);
@@ -396,12 +376,24 @@ impl Turn {
                 self.added.news.push(text);
                 phase
             }
-            (phase, Input::StopAfter(why)) => {
-                self.added.stop_after = Some(why);
-                phase
+            (phase, fact) => {
+                self.hear_hooks(&fact);
+                self.step_of_call(phase, fact, fx)
             }
-            (phase, fact) => self.step_of_call(phase, fact, fx),
         }
+    }
+
+    /// Notes what hooks have said about a call, also where the fact about the call itself comes too late.
+    fn hear_hooks(&mut self, fact: &Input) {
+        let stop = match fact {
+            Input::Judged(_, _, said) => {
+                self.notes.extend_from_slice(&said.context);
+                said.stop.clone()
+            }
+            Input::ToolEnded { stop_after, .. } => stop_after.clone(),
+            _ => None,
+        };
+        self.added.stop_after = stop.or_else(|| self.added.stop_after.take());
     }
 
     /// Handles a fact about a call and returns the next phase.
@@ -424,15 +416,11 @@ impl Turn {
                     None => Phase::Proving(outcome, proof),
                 }
             }
-            (
-                Phase::Stopping(mut batch),
-                Input::ToolDone(call, outcome, duration_ms)
-                | Input::Walled { call, outcome, duration_ms, .. },
-            ) => {
+            (Phase::Stopping(mut batch), Input::ToolEnded { call, outcome, duration_ms, .. }) => {
                 self.record_outcome(&mut batch, &call, outcome, duration_ms, fx);
                 self.finish_when_stopped(batch, fx)
             }
-            (Phase::Stopping(batch), Input::Woke) => self.abort_tools(batch, fx),
+            (Phase::Stopping(batch), Input::TimerOver(Timer::Grace)) => self.abort_tools(batch, fx),
             (same, Input::Answered(call, _)) => {
                 self.not_asked(&call, fx);
                 same
@@ -457,23 +445,36 @@ impl Turn {
         }
     }
 
-    /// Adds an answer to the history, as far as it may stand there, and counts its tokens.
+    /// Adds an answer to the history, as far as it may stand there, and settles its call.
     fn append_answer(&mut self, answer: AnswerDraft, fx: &mut Effects) -> Option<Arc<Message>> {
         self.keep_response(answer.finish(), fx)
     }
 
     fn keep_response(&mut self, mut response: Response, fx: &mut Effects) -> Option<Arc<Message>> {
         name_apart(&mut response, &mut self.call_ids);
-        self.count_usage(response.usage, fx);
+        self.settle_call(response.usage, fx);
         let message = response.into_message(self.origin.clone())?;
         Some(self.append_message(message, fx))
     }
 
-    fn count_usage(&mut self, usage: Option<Usage>, fx: &mut Effects) {
+    /// Ends a call to a model: its tokens count for the turn, and it is paid.
+    fn settle_call(&mut self, usage: Option<Usage>, fx: &mut Effects) {
         if let Some(round) = usage {
             self.usage += round;
             fx.push(Effect::Emit(Event::Usage { round, turn: self.usage }));
         }
+        fx.push(Effect::Settle(usage));
+    }
+
+    /// Counts tokens that a call beside the conversation took. Those between turns count for no turn.
+    fn count_side_usage(&mut self, phase: &Phase, round: Usage, fx: &mut Effects) {
+        let is_between_turns =
+            matches!(phase, Phase::Idle | Phase::Compacting { cause: phase::Cause::Asked, .. });
+        if !is_between_turns {
+            self.usage += round;
+        }
+        let turn = if is_between_turns { round } else { self.usage };
+        fx.push(Effect::Emit(Event::Usage { round, turn }));
     }
 
     fn append_message(&mut self, message: Message, fx: &mut Effects) -> Arc<Message> {

@@ -20,8 +20,8 @@ pub(super) enum Phase {
     Reserving { attempt: u32 },
     /// The model is being called and answers.
     Calling { attempt: u32, answer: AnswerDraft },
-    /// A call failed; whether another arm continues is being decided.
-    FailingOver { attempt: u32, answer: AnswerDraft, was_called: bool },
+    /// A call failed; whether another arm continues is being decided. Without an answer no model was called.
+    FailingOver { attempt: u32, answer: Option<AnswerDraft> },
     /// A call failed and is made again after a wait.
     Backoff { attempt: u32 },
     /// The conversation is being compacted; there is a cut once a summary was requested.

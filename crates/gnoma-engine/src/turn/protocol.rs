@@ -1,14 +1,16 @@
 //! The inputs of the machine, and the effects that it wants.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Content, Event, Message, ModelRef, ProviderError, StreamEvent, ToolCall, ToolOutcome,
+    Content, Event, Message, ModelRef, ProviderError, StreamEvent, ToolCall, ToolOutcome, ToolSpec,
+    Usage,
     lifecycle::{PointAnswer, PreparedPrompt},
     message::CallId,
     session::{Outcome, PermissionAnswer},
 };
 
+use super::SpawningTools;
 use crate::{
     compact::{CompactionSummary, SummarizedRange},
     context::Strategy,
@@ -61,14 +63,46 @@ pub(crate) enum Delivery {
 /// The result of making room for a call.
 #[derive(Clone, Debug)]
 pub(crate) enum Room {
-    /// There is room, and it is reserved.
-    Held,
+    /// There is room, and it is reserved: this arm is called.
+    Held(CallArm),
     /// The window of the arm in charge is about to be full.
     Filled,
     /// Not for this arm; another one may have some.
     Refused(ProviderError),
     /// Not for any arm.
     Denied(ProviderError),
+}
+
+/// The arm of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CallArm {
+    /// Its name, as the origin of the answer.
+    pub(crate) name: ModelRef,
+    /// The arm has the lean tool set: of its answer only the first tool call counts, because such models write
+    /// several with invented results in between.
+    pub(crate) is_lean: bool,
+    /// An agent of another program answers: each of its steps takes a round.
+    pub(crate) is_agent: bool,
+}
+
+/// The words of hooks about a call before it was judged.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HookInstructions {
+    /// The call with other arguments.
+    pub(crate) amended: Option<ToolCall>,
+    /// Additional context for the model, which receives it with the next round.
+    pub(crate) context: Vec<String>,
+    /// The reason why the turn ends after the calls of this answer.
+    pub(crate) stop: Option<String>,
+}
+
+/// The purpose of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// A failed call is made again after it.
+    Backoff,
+    /// Calls that still run are aborted after it.
+    Grace,
 }
 
 /// The consequence of a check of the turn's work.
@@ -171,18 +205,18 @@ pub(crate) enum Input {
     Prepared(Box<PreparedPrompt>, String),
     /// The answer of the extensions to the question whether the turn may end.
     MayStop(Box<PointAnswer>),
-    /// A call runs with other arguments.
-    Amended(ToolCall),
-    /// The model receives this note with the next round.
-    Noted(String),
     /// The model receives this with its next call, in this turn or a later one.
     News(String),
-    /// The turn ends after the calls of this answer: why.
-    StopAfter(String),
+    /// These tools are on offer from now on, and some of them may start sessions.
+    SetTools(Vec<Arc<ToolSpec>>, SpawningTools),
+    /// A call beside the conversation has used tokens.
+    SideUsage(Usage),
     /// An arm was chosen for the turn, or none can be asked.
     Routed(Result<Delivery, ProviderError>),
     /// The result of making room for a call.
     Reserved(Room),
+    /// Several arms have answered at once; the answer is this one's.
+    Authored(ModelRef),
     /// The model stream gave an event or failed.
     Model(Result<StreamEvent, ProviderError>),
     /// Another arm takes over from the one whose call failed.
@@ -210,31 +244,31 @@ pub(crate) enum Input {
     Found(Finding),
     /// The consequence of the check of the work.
     Checked(WorkCheckOutcome),
-    /// A call was judged.
-    Judged(CallId, Verdict),
+    /// A call was judged, after hooks have had their say.
+    Judged(CallId, Verdict, Box<HookInstructions>),
     /// A person answered for a call.
     Answered(CallId, PermissionAnswer),
-    /// A call has run and the sandbox has stopped it; a person may let it run outside.
-    Walled {
-        /// The call that was stopped.
+    /// A call has run.
+    ToolEnded {
+        /// The call that has run.
         call: CallId,
         /// The outcome of the call unless it is run again.
         outcome: ToolOutcome,
         /// The time that the call ran, in milliseconds.
         duration_ms: u64,
-        /// The access that the sandbox seems to have stopped.
-        why: String,
+        /// The access that the sandbox seems to have stopped, if a person may let the call run outside.
+        sandbox_denial: Option<String>,
+        /// The reason why the turn ends after the calls of this answer.
+        stop_after: Option<String>,
     },
-    /// A call is over; the time is how long it ran, in milliseconds.
-    ToolDone(CallId, ToolOutcome, u64),
     /// The requested wait is over.
-    Woke,
+    TimerOver(Timer),
 }
 
 /// Effects; the driver performs them in order and answers with an [`Input`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// Prepare the message; answered by [`Input::PreparedPrompt`].
+    /// Prepare the message; answered by [`Input::Prepared`].
     Prepare(String),
     /// Ask whether the turn may end; [`Input::MayStop`].
     BeforeStop {
@@ -259,6 +293,9 @@ pub(crate) enum Effect {
     },
     /// Close the model stream.
     DropStream,
+    /// Settle the call that [`Effect::CallModel`] has begun, with the usage that its provider has reported. Each call
+    /// is settled once.
+    Settle(Option<Usage>),
     /// Find another arm after a failure; [`Input::Moved`] or [`Input::Stayed`].
     FailOver {
         /// The error of the failed call.
@@ -275,12 +312,17 @@ pub(crate) enum Effect {
     /// Compare the ways to go; [`Input::Conferred`].
     Confer,
     /// Say how the work of the turn is checked, which would end like this; [`Input::Found`],
-    /// [`Input::Prove`] or [`Input::WorkCheckOutcome`].
+    /// [`Input::Prove`] or [`Input::Checked`].
     Check(Outcome),
     /// Ask a reviewer; [`Input::Found`].
     Review,
-    /// Draw the conclusion; [`Input::WorkCheckOutcome`].
-    Conclude(Finding),
+    /// Draw the conclusion; [`Input::Checked`].
+    Conclude {
+        /// The finding of the check.
+        finding: Finding,
+        /// The turn has rounds left, so that another arm may continue it.
+        may_continue: bool,
+    },
     /// Stop waiting for an arm, room, a summary, a comparison or a review.
     StopWaiting,
     /// Judge a call; [`Input::Judged`].
@@ -294,18 +336,16 @@ pub(crate) enum Effect {
     },
     /// The call may run outside the sandbox from now on.
     LetOutside(CallId),
-    /// Run a call of the model; [`Input::ToolDone`] or [`Input::Walled`].
+    /// Run a call of the model; [`Input::ToolEnded`].
     RunTool(ToolCall),
-    /// Run one of the project's checks; [`Input::ToolDone`] or [`Input::Walled`].
+    /// Run one of the project's checks; [`Input::ToolEnded`].
     RunCheck(ToolCall),
     /// Judge no more and ask running calls to stop.
     StopTools,
     /// Stop what still runs, at once.
     AbortTools,
-    /// Report [`Input::Woke`] after this long.
-    Sleep(Duration),
-    /// Do not wake any more.
-    CancelSleep,
+    /// Report [`Input::TimerOver`] after this long; `None`: not any more.
+    SetTimer(Option<(Timer, Duration)>),
     /// Tell the front ends.
     Emit(Event),
 }

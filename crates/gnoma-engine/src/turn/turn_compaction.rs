@@ -181,9 +181,7 @@ impl Turn {
                 self.become_idle(fx)
             }
             (Cause::Filled { attempt }, _) => self.reserve_with(attempt, false, fx),
-            (Cause::Refused { attempt, error }, _) => {
-                self.on_call_failed(attempt, super::answer::AnswerDraft::default(), error, fx)
-            }
+            (Cause::Refused { attempt, error }, _) => self.on_call_failed(attempt, None, error, fx),
         }
     }
 
@@ -205,7 +203,7 @@ impl Turn {
             Cause::Refused { attempt, error } => {
                 let hint = "Use /compact, switch to a model with a larger window, or start over with /clear.";
                 let error = if error.hint.is_some() { error } else { error.with_hint(hint) };
-                self.on_call_failed(attempt, super::answer::AnswerDraft::default(), error, fx)
+                self.on_call_failed(attempt, None, error, fx)
             }
         }
     }

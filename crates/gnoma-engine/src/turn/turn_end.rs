@@ -13,7 +13,7 @@ use super::{
     calls::emit_decision,
     phase::{Cause, Phase},
     project_checks::ProjectCheckRun,
-    protocol::Effect,
+    protocol::{Effect, Timer},
 };
 
 impl Turn {
@@ -46,9 +46,9 @@ impl Turn {
             }
             Phase::FailingOver { answer, .. } => {
                 fx.push(Effect::StopWaiting);
-                self.append_answer(answer, fx);
+                answer.and_then(|answer| self.append_answer(answer, fx));
             }
-            Phase::Backoff { .. } => fx.push(Effect::CancelSleep),
+            Phase::Backoff { .. } => fx.push(Effect::SetTimer(None)),
             Phase::Routing
             | Phase::Reserving { .. }
             | Phase::Compacting { .. }
@@ -61,7 +61,7 @@ impl Turn {
 
     fn stop_calls(&mut self, mut batch: Batch, fx: &mut Effects) -> Phase {
         fx.push(Effect::StopTools);
-        fx.push(Effect::Sleep(self.limits.grace));
+        fx.push(Effect::SetTimer(Some((Timer::Grace, self.limits.grace))));
         for call in batch.not_running() {
             if batch.is_check && batch.open_question(&call.id) == Some(OpenQuestion::Run) {
                 emit_decision(&call.id, false, "the turn was stopped".to_owned(), fx);
@@ -86,7 +86,7 @@ impl Turn {
         if !batch.is_over() {
             return Phase::Stopping(batch);
         }
-        fx.push(Effect::CancelSleep);
+        fx.push(Effect::SetTimer(None));
         self.append_results(batch, fx);
         self.finish(Outcome::Cancelled, fx)
     }

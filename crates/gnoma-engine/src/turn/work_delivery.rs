@@ -84,7 +84,7 @@ impl Turn {
         finding: Finding,
         fx: &mut Effects,
     ) -> Phase {
-        fx.push(Effect::Conclude(finding));
+        fx.push(Effect::Conclude { finding, may_continue: self.has_rounds() });
         Phase::Checking(outcome)
     }
 

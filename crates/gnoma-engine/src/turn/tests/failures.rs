@@ -54,7 +54,7 @@ fn a_broken_answer_is_taken_back_and_asked_for_again() {
         let fx = feed(&mut turn, [text("par"), error(kind)]);
         let (next, _, retracted) = retrying(&fx).unwrap();
         assert_eq!((next, retracted), (attempt, true), "{fx:?}");
-        let fx = feed(&mut turn, [Input::Woke]);
+        let fx = feed(&mut turn, [retry()]);
         assert!(fx.contains(&Effect::CallModel { round: 1, attempt }));
     }
     let fx = feed(&mut turn, [text("whole"), stop(StopReason::EndTurn)]);
@@ -68,7 +68,7 @@ fn what_tools_have_done_stays_when_an_answer_breaks() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "c", "bash", "{}"));
     feed(&mut turn, [stop(StopReason::ToolUse), allow("c"), done("c", "ran")]);
-    feed(&mut turn, [text("and"), error(ErrorKind::Network), Input::Woke]);
+    feed(&mut turn, [text("and"), error(ErrorKind::Network), retry()]);
     let fx = feed(&mut turn, [text("so"), stop(StopReason::EndTurn)]);
     assert!(runs(&fx).is_empty() && turn.history().len() == 4, "{:?}", turn.history());
     assert_eq!(turn.history()[3].text_content(), "so");
@@ -77,7 +77,7 @@ fn what_tools_have_done_stays_when_an_answer_breaks() {
 #[test]
 fn attempts_end_and_the_last_part_is_kept() {
     let mut turn = started(Limits { attempts: 2, ..Limits::default() });
-    feed(&mut turn, [text("one"), error(ErrorKind::Network), Input::Woke]);
+    feed(&mut turn, [text("one"), error(ErrorKind::Network), retry()]);
     let fx = feed(&mut turn, [text("two"), error(ErrorKind::Network)]);
     assert!(matches!(outcome(&fx), Some(Outcome::Failed { kept_partial: true, .. })));
     assert_eq!(turn.history()[1].text_content(), "two");
@@ -101,7 +101,7 @@ fn waits_within(limits: Limits, error: &ProviderError) -> Vec<u64> {
             Some((_, wait_ms, _)) => waits.push(wait_ms),
             None => return waits,
         }
-        feed(&mut turn, [Input::Woke]);
+        feed(&mut turn, [retry()]);
     }
 }
 
@@ -153,10 +153,10 @@ fn a_provider_that_asks_for_a_wait_gets_it_within_limits() {
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [limited(90)]);
     assert_eq!(retrying(&fx), Some((2, 90_000, false)));
-    feed(&mut turn, [Input::Woke]);
+    feed(&mut turn, [retry()]);
     let fx = feed(&mut turn, [limited(0)]);
     assert!(retrying(&fx).unwrap().1 >= 500, "no storm of requests");
-    feed(&mut turn, [Input::Woke]);
+    feed(&mut turn, [retry()]);
     let fx = feed(&mut turn, [limited(3_600)]);
     assert!(matches!(outcome(&fx), Some(Outcome::Failed { .. })), "{fx:?}");
 }
@@ -212,9 +212,9 @@ fn an_answer_of_nothing_is_asked_for_twice_more() {
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [stop(StopReason::EndTurn)]);
     assert!(retrying(&fx).is_some(), "{fx:?}");
-    let fx = feed(&mut turn, [Input::Woke, stop(StopReason::EndTurn)]);
+    let fx = feed(&mut turn, [retry(), stop(StopReason::EndTurn)]);
     assert!(retrying(&fx).is_some(), "{fx:?}");
-    let fx = feed(&mut turn, [Input::Woke, stop(StopReason::EndTurn)]);
+    let fx = feed(&mut turn, [retry(), stop(StopReason::EndTurn)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
     assert!(notices(&fx)[0].contains("returned an empty answer"), "{fx:?}");
 }

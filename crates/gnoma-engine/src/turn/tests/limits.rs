@@ -80,7 +80,10 @@ fn a_refused_call_is_not_made_for_ever() {
         let id = format!("c{rounds}");
         feed(&mut turn, call(0, &id, "bash", "{\"command\":\"make\"}"));
         let refused = Verdict::Deny { reason: "nobody to ask".into() };
-        feed(&mut turn, [stop(StopReason::ToolUse), Input::Judged(CallId::new(id), refused)]);
+        feed(
+            &mut turn,
+            [stop(StopReason::ToolUse), Input::Judged(CallId::new(id), refused, Box::default())],
+        );
     }
     assert_paired(turn.history(), false);
 }
@@ -107,10 +110,9 @@ fn run_check(turn: &mut Turn, id: &str, exit_code: i32) {
         walled: None,
         trial: None,
     });
-    let ended = ToolOutcome::Done(ToolOutput { report, ..ToolOutput::from_text("output") });
+    let report = ToolOutcome::Done(ToolOutput { report, ..ToolOutput::from_text("output") });
     feed(turn, call(0, id, "bash", &format!("{{\"command\":\"{id}\"}}")));
-    let ended = Input::ToolDone(CallId::new(id), ended, 1);
-    feed(turn, [stop(StopReason::ToolUse), allow(id), ended]);
+    feed(turn, [stop(StopReason::ToolUse), allow(id), ended(CallId::new(id), report)]);
 }
 
 #[test]
@@ -152,8 +154,8 @@ fn check_of_the_project_that_passes_clears_a_failed_one() {
             walled: None,
             trial: None,
         };
-        let ended = ToolOutput { report: Some(report), ..ToolOutput::from_text("output") };
-        let ended = Input::ToolDone(check.clone(), ToolOutcome::Done(ended), 1);
+        let output = ToolOutput { report: Some(report), ..ToolOutput::from_text("output") };
+        let ended = ended(check.clone(), ToolOutcome::Done(output));
         feed(&mut turn, [allow(check.as_str()), ended]);
         let fx = feed(&mut turn, [Input::Checked(WorkCheckOutcome::Deliver)]);
         assert_eq!(notices(&fx).is_empty(), passes, "{fx:?}");

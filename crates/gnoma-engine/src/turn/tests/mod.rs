@@ -98,7 +98,7 @@ fn cancelling_waits_for_running_tools_and_keeps_what_they_wrote() {
     let fx = feed(&mut turn, [Input::Cancel]);
     assert!(fx.contains(&Effect::StopTools) && !turn.is_idle());
     let cut = ToolOutcome::Interrupted("so far".into());
-    let fx = feed(&mut turn, [Input::ToolDone(CallId::new("a"), cut, 5)]);
+    let fx = feed(&mut turn, [ended(CallId::new("a"), cut)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Cancelled));
     let results = turn.history().last().unwrap().clone();
     let texts: Vec<_> = results.tool_results().map(gnoma_core::ToolResult::joined_text).collect();
@@ -181,9 +181,9 @@ fn checks_run_again_between_turns_and_who_speaks_meanwhile_is_answered() {
         panic!("{fx:?}")
     };
     let call = call.id.clone();
-    turn.handle_input(Input::Judged(call.clone(), allow()), &mut fx);
-    turn.handle_input(Input::ToolDone(call, ToolOutcome::Interrupted("why".into()), 1), &mut fx);
-    assert!(matches!(fx.last(), Some(Effect::Conclude(_))), "{fx:?}");
+    turn.handle_input(Input::Judged(call.clone(), allow(), Box::default()), &mut fx);
+    turn.handle_input(ended(call, ToolOutcome::Interrupted("why".into())), &mut fx);
+    assert!(matches!(fx.last(), Some(Effect::Conclude { .. })), "{fx:?}");
     turn.handle_input(Input::Checked(WorkCheckOutcome::Deliver), &mut fx);
     assert!(turn.is_idle() && turn.history().is_empty());
     fx.clear();
@@ -198,7 +198,7 @@ fn every_cancel_is_seen_whatever_runs() {
     use SessionState::{Cancelling, Idle};
     let say = || Input::Say(Message::user_text("do it"));
     let routed = || Input::Routed(Ok(Delivery::Checked));
-    let held = || Input::Reserved(Room::Held);
+    let held = || held(false);
     let ends = || vec![say(), routed(), held(), text("done"), stop(StopReason::EndTurn)];
     let brief = Arc::default();
     let cut = SummarizedRange { brief, messages: 1, past_tokens: 9, window_tokens: None };
@@ -246,7 +246,7 @@ fn a_session_that_closes_while_it_cancels_passes_through_idle() {
     feed(&mut turn, [stop(StopReason::ToolUse), allow("a")]);
     assert_eq!(states(&feed(&mut turn, [Input::Cancel])), [SessionState::Cancelling]);
     assert_eq!(states(&feed(&mut turn, [Input::Close])), []);
-    assert_eq!(states(&feed(&mut turn, [Input::Woke])), [SessionState::Idle]);
+    assert_eq!(states(&feed(&mut turn, [Input::TimerOver(Timer::Grace)])), [SessionState::Idle]);
     assert_eq!(states(&feed(&mut turn, [Input::Closed])), [SessionState::Closed]);
 }
 
@@ -255,7 +255,10 @@ fn a_second_answer_is_told_and_does_nothing() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "a", "bash", "{}"));
     let ask = Verdict::Ask { reason: "r".into(), preview: None, always: None, dangers: Vec::new() };
-    feed(&mut turn, [stop(StopReason::ToolUse), Input::Judged(CallId::new("a"), ask)]);
+    feed(
+        &mut turn,
+        [stop(StopReason::ToolUse), Input::Judged(CallId::new("a"), ask, Box::default())],
+    );
     let answer = |answer| Input::Answered(CallId::new("a"), answer);
     assert_eq!(runs(&feed(&mut turn, [answer(Reply::Allow)])), ["a"]);
     for late in [answer(Reply::Always), answer(Reply::Deny { reason: "no".into() })] {

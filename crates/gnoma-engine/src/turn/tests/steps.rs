@@ -44,11 +44,26 @@ pub(in crate::turn) fn call(slot: u32, id: &str, name: &str, arguments: &str) ->
 }
 
 pub(in crate::turn) fn allow(id: &str) -> Input {
-    Input::Judged(CallId::new(id), Verdict::Allow { reason: "test".into() })
+    Input::Judged(CallId::new(id), Verdict::Allow { reason: "test".into() }, Box::default())
 }
 
 pub(in crate::turn) fn done(id: &str, output: &str) -> Input {
-    Input::ToolDone(CallId::new(id), ToolOutcome::success_text(output), 1)
+    ended(CallId::new(id), ToolOutcome::success_text(output))
+}
+
+pub(in crate::turn) fn ended(call: CallId, outcome: ToolOutcome) -> Input {
+    Input::ToolEnded { call, outcome, duration_ms: 1, sandbox_denial: None, stop_after: None }
+}
+
+/// The wait before another attempt is over.
+pub(in crate::turn) fn retry() -> Input {
+    Input::TimerOver(Timer::Backoff)
+}
+
+/// There is room for a call of this arm.
+pub(in crate::turn) fn held(is_lean: bool) -> Input {
+    let name = ModelRef { provider: "p".into(), model: "m".into() };
+    Input::Reserved(Room::Held(CallArm { name, is_lean, is_agent: false }))
 }
 
 pub(in crate::turn) fn error(kind: ErrorKind) -> Input {
@@ -58,12 +73,13 @@ pub(in crate::turn) fn error(kind: ErrorKind) -> Input {
 /// Feeds `inputs` to a machine with one arm, which is always there and has room, and gives the wishes
 /// that follow from the last one.
 pub(in crate::turn) fn feed(turn: &mut Turn, inputs: impl IntoIterator<Item = Input>) -> Effects {
-    feed_delivering(turn, Delivery::Direct, inputs)
+    feed_with(turn, (Delivery::Direct, false), inputs)
 }
 
-pub(in crate::turn) fn feed_delivering(
+/// The same, where the work is delivered in this way and the arm may have the lean tool set.
+pub(in crate::turn) fn feed_with(
     turn: &mut Turn,
-    delivery: Delivery,
+    (delivery, is_lean): (Delivery, bool),
     inputs: impl IntoIterator<Item = Input>,
 ) -> Effects {
     let mut all = Vec::new();
@@ -76,7 +92,7 @@ pub(in crate::turn) fn feed_delivering(
             for effect in &fx {
                 next = next.or(match effect {
                     Effect::Route => Some(Input::Routed(Ok(delivery))),
-                    Effect::Reserve { .. } => Some(Input::Reserved(Room::Held)),
+                    Effect::Reserve { .. } => Some(held(is_lean)),
                     Effect::FailOver { error, .. } => Some(Input::Stayed(error.clone())),
                     _ => None,
                 });
@@ -93,7 +109,7 @@ pub(in crate::turn) fn started(limits: Limits) -> Turn {
 
 pub(in crate::turn) fn delivering(limits: Limits, delivery: Delivery) -> Turn {
     let mut turn = turn(limits);
-    feed_delivering(&mut turn, delivery, [Input::Say(Message::user_text("do it"))]);
+    feed_with(&mut turn, (delivery, false), [Input::Say(Message::user_text("do it"))]);
     turn
 }
 

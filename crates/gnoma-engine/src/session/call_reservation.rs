@@ -18,9 +18,9 @@ use super::{
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
+    call::{CallArm, CallInput, Room},
     context::Wire,
     routing::{OWN, ask::Hold, plan::RoutePlan},
-    turn::{CallArm, Input, Room},
 };
 
 impl Session {
@@ -104,7 +104,7 @@ impl Session {
     }
 
     fn answer_reservation(&mut self, room: Room) {
-        self.inbox.push_back(Input::Reserved(room));
+        self.inbox.push_back(CallInput::Reserved(room).into());
     }
 
     /// Reports whether too little room is left in the window of the current arm.

@@ -19,10 +19,10 @@ use super::{
 };
 use crate::{
     arm::Arm,
+    call::CallInput,
     context::{Wire, cache::SentPrefix},
     prompt,
     routing::{arm_panel, meter::Meter},
-    turn::Input,
 };
 
 /// A server that sends empty pieces is believed to be thinking for so long, and so many of them.
@@ -143,9 +143,9 @@ impl Session {
         if let Some(error) = self.says_nothing() {
             self.stream = None;
             self.note_failure(&error);
-            return self.feed_input(Input::Model(Err(error))).await;
+            return self.feed_input(CallInput::Stream(Err(error)).into()).await;
         }
-        self.feed_input(Input::Model(event)).await
+        self.feed_input(CallInput::Stream(event).into()).await
     }
 
     fn is_implausible_usage(&self, usage: &Usage) -> bool {
@@ -238,7 +238,10 @@ impl Session {
         let mut messages = self.messages_to_send(tier);
         let tools = match (arm.tools, self.router.is_looking()) {
             (false, _) => Arc::default(),
-            (true, false) => self.tools.specs_without(tier, self.turn.withheld_tool()),
+            (true, false) => {
+                let withheld = self.turn.withheld_tool().filter(|_| tier == Tier::Lean);
+                self.tools.specs_without(tier, withheld)
+            }
             (true, true) => {
                 messages.push(Arc::new(Message::user_text(prompt::system_note(arm_panel::LOOK))));
                 self.tools.read_only_specs(tier)

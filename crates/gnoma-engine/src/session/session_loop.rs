@@ -20,9 +20,11 @@ use super::{
     verdicts::{JudgedCall, JudgementQueue},
 };
 use crate::{
+    call::CallInput,
     conversation_plan,
+    effect::{CallEffect, Effect, Timer},
     session_notices::SessionNotice,
-    turn::{Effect, Input, Timer},
+    turn::{FinishInput, Input, SummaryCommand},
 };
 
 /// Commands that may wait for the session.
@@ -49,7 +51,7 @@ enum Wakeup {
     /// The model's stream gave something.
     Model(Result<StreamEvent, ProviderError>),
     /// A wait is over.
-    Timer(Timer),
+    Timer,
     /// The model has sent nothing of its answer for a long time.
     Silence,
 }
@@ -119,7 +121,7 @@ impl Session {
             Some(progress) = self.progress.1.recv() => Wakeup::Progress(progress),
             reply = next_reply(&mut self.waiting) => Wakeup::Awaited(reply),
             event = next_stream_event(&mut self.stream) => Wakeup::Model(event),
-            timer = next_timer(self.wake) => Wakeup::Timer(timer),
+            () = wait_until(self.wake.map(|(_, at)| at)) => Wakeup::Timer,
             () = wait_until(silent_until) => Wakeup::Silence,
         }
     }
@@ -148,10 +150,11 @@ impl Session {
             Wakeup::Progress(progress) => self.emit_progress(progress).await,
             Wakeup::Awaited(reply) => self.handle_reply(reply).await,
             Wakeup::Model(event) => self.on_stream_event(event).await,
-            Wakeup::Timer(timer) => {
-                self.wake = None;
-                self.feed_input(Input::TimerOver(timer)).await
-            }
+            Wakeup::Timer => match self.wake.take() {
+                Some((Timer::Backoff, _)) => self.feed_input(CallInput::BackoffOver.into()).await,
+                Some((Timer::Grace, _)) => self.feed_input(Input::GraceOver).await,
+                None => Ok(()),
+            },
             Wakeup::Silence => self.on_silence().await,
         }
     }
@@ -189,11 +192,13 @@ impl Session {
             }
             Command::Pin { arm } => self.pin_arm(arm).await,
             Command::Rate { good } => self.rate_turn(good).await,
-            Command::Compact { focus } => self.feed_input(Input::Compact { focus }).await,
-            Command::EditSummary { summary } => {
-                self.feed_input(Input::EditSummary { summary }).await
+            Command::Compact { focus } => {
+                self.feed_input(Input::Summary(SummaryCommand::Compact { focus })).await
             }
-            Command::UndoCompaction => self.feed_input(Input::UndoCompaction).await,
+            Command::EditSummary { summary } => {
+                self.feed_input(Input::Summary(SummaryCommand::Edit { summary })).await
+            }
+            Command::UndoCompaction => self.feed_input(Input::Summary(SummaryCommand::Undo)).await,
             Command::RunStep(step) => {
                 self.added.next_step = Some(step);
                 self.drain_inbox().await
@@ -233,7 +238,9 @@ impl Session {
             PendingWork::Conferred(way, shares) => self.finish_panel(way.ok(), &shares).await?,
             PendingWork::Reviewed(reviewed) => self.finish_review(reviewed).await?,
             PendingWork::Prepared(prepared) => self.is_prepared(prepared),
-            PendingWork::Stopping(answer) => self.inbox.push_back(Input::MayStop(answer)),
+            PendingWork::Stopping(answer) => {
+                self.inbox.push_back(FinishInput::MayStop(answer).into());
+            }
         }
         self.drain_inbox().await
     }
@@ -286,18 +293,8 @@ impl Session {
             Effect::BeforeStop { is_again, last_words } => {
                 self.before_stop(is_again, last_words);
             }
-            Effect::Route => self.route_turn().await?,
-            Effect::Reserve { may_compact } => self.reserve_call(may_compact).await?,
-            Effect::CallModel { round, attempt } => self.call_model(round, attempt).await?,
-            Effect::DropStream => {
-                self.stream = None;
-                self.drop_call();
-            }
-            Effect::Settle(reported) => self.settle_call(reported).await?,
-            Effect::FailOver { error, attempt, has_content, was_called } => {
-                self.fail_over(error, attempt, has_content, was_called);
-            }
-            Effect::Compact(wish) => self.start_compaction(wish).await?,
+            Effect::Call(effect) => self.perform_call_effect(effect).await?,
+            Effect::Summarize(request) => self.start_compaction(request).await?,
             Effect::Confer => self.start_panel(),
             Effect::Check(outcome) => self.start_verification(&outcome).await?,
             Effect::Review => self.start_review().await?,
@@ -318,6 +315,25 @@ impl Session {
             Effect::Emit(event) => self.emit_from_turn(event).await?,
         }
         Ok(())
+    }
+
+    /// Performs an effect of the call to a model.
+    async fn perform_call_effect(&mut self, effect: CallEffect) -> Result<(), FrontEndGone> {
+        match effect {
+            CallEffect::Choose => self.route_turn().await,
+            CallEffect::Reserve { may_compact } => self.reserve_call(may_compact).await,
+            CallEffect::OpenStream { round, attempt } => self.call_model(round, attempt).await,
+            CallEffect::CloseStream => {
+                self.stream = None;
+                self.drop_call();
+                Ok(())
+            }
+            CallEffect::Settle(reported) => self.settle_call(reported).await,
+            CallEffect::FailOver { error, attempt, has_content, was_called } => {
+                self.fail_over(error, attempt, has_content, was_called);
+                Ok(())
+            }
+        }
     }
 
     /// Stops running calls, and drops those that are not judged yet and all open questions.
@@ -390,16 +406,6 @@ async fn next_stream_event(stream: &mut Option<EventStream>) -> Result<StreamEve
             let message = "the answer ended before it was complete";
             Err(ProviderError::new(ErrorKind::Network, "provider", message))
         }),
-    }
-}
-
-async fn next_timer(wake: Option<(Timer, Instant)>) -> Timer {
-    match wake {
-        None => std::future::pending().await,
-        Some((timer, at)) => {
-            sleep_until(at).await;
-            timer
-        }
     }
 }
 

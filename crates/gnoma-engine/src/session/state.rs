@@ -34,13 +34,16 @@ use super::{
 use crate::{
     answer_form::AnswerForm,
     compact::CompactionSummary,
+    compaction::CompactionFailure,
+    effect::{Effect, Timer},
     gate::Gate,
     last_model_request::LastRequest,
+    limits::Limits,
     persistence::Persistence,
     prompt,
     rights::Rights,
     routing::{arm_panel::Shares, ask::Share, task::Task, verify::Finding},
-    turn::{CompactionFailure, Effect, Input, Limits, Timer, Turn},
+    turn::{Input, Turn},
 };
 
 /// Pieces of tool output that may wait; more are dropped, they are only for watching.

@@ -16,13 +16,15 @@ use super::{
 use crate::{
     arm::Arm,
     compact::{self, CompactionSummary, SummarizedRange},
+    compaction::{CompactionFailure, CompactionInput},
     context::{Strategy, brief::Brief},
+    effect::CompactionRequest,
     routing::{
         OWN,
         ask::{Account, Share},
     },
     summary_input::{self, SummaryInput, SummaryInputParts},
-    turn::{CompactionFailure, CompactionRequest, Input},
+    turn::Input,
 };
 
 /// Longest wait for the words about one part.
@@ -36,8 +38,8 @@ impl Session {
         self.settle_side_calls().await?;
         let begun = self.ask_for_summary(wish);
         self.inbox.push_back(match begun {
-            Ok(cut) => Input::CompactionBegun(cut),
-            Err(why) => Input::Compacted(Err(why)),
+            Ok(cut) => CompactionInput::Begun(cut).into(),
+            Err(why) => CompactionInput::Ended(Err(why)).into(),
         });
         Ok(())
     }
@@ -110,7 +112,7 @@ impl Session {
         if let Ok((_, Some(left_out))) = &told {
             self.notify(NoticeLevel::Info, left_out.clone()).await?;
         }
-        self.inbox.push_back(Input::Compacted(told.map(|(told, _)| told)));
+        self.inbox.push_back(CompactionInput::Ended(told.map(|(told, _)| told)).into());
         Ok(())
     }
 

@@ -1,13 +1,18 @@
 //! Commands of tasks' steps, and steps side by side: turns of their own, whose output stays whatever ends them.
 
-use gnoma_core::{RawJson, StopReason, ToolOutcome, session::Outcome};
+use gnoma_core::{RawJson, StopReason, ToolOutcome};
 
 use super::steps::*;
-use crate::turn::*;
+use crate::{effect::Effect, turn::*};
 
 fn step() -> Input {
     let (line, command) = ("I ran the step “A”:".to_owned(), "build".to_owned());
-    Input::RunCommand(StepCommand { line, command, shell: "bash".to_owned(), timeout_s: 600 })
+    Input::Run(SeparateWork::Command(StepCommand {
+        line,
+        command,
+        shell: "bash".to_owned(),
+        timeout_s: 600,
+    }))
 }
 
 fn last_text(turn: &Turn) -> String {
@@ -58,7 +63,7 @@ fn side_steps(ids: &[&str]) -> Input {
         head: format!("step {id}:\n"),
         tail: "",
     };
-    Input::RunSideSteps(ids.iter().map(step).collect())
+    Input::Run(SeparateWork::SideSteps(ids.iter().map(step).collect()))
 }
 
 fn texts(turn: &Turn) -> Vec<String> {

@@ -5,11 +5,11 @@ use gnoma_core::{ErrorKind, ModelRef, ProviderError, error_policy::FaultScope};
 use super::state::Session;
 use crate::{
     arm::Arm,
+    call::CallInput,
     routing::{
         failover::{self, FailoverAction, Failure},
         offers::{self, ChoiceContext},
     },
-    turn::Input,
 };
 
 /// Most models that are named as a way out.
@@ -26,7 +26,7 @@ impl Session {
     ) {
         self.weigh_context();
         let input = self.after_failure(error, attempt, has_content, was_called);
-        self.inbox.push_back(input);
+        self.inbox.push_back(input.into());
     }
 
     fn after_failure(
@@ -35,10 +35,10 @@ impl Session {
         attempt: u32,
         has_content: bool,
         was_called: bool,
-    ) -> Input {
+    ) -> CallInput {
         let router = &self.router;
         let (routes, Some(plan)) = (&router.routes, &router.plan) else {
-            return Input::Stayed(error);
+            return CallInput::Stayed(error);
         };
         let next = failover::decide_failover(Failure {
             error: &error,
@@ -47,10 +47,10 @@ impl Session {
             cached_micro_usd: offers::cache_savings(&plan.arm, &router.warm, routes.now_ms()),
         });
         if !routes.options.failover || next == FailoverAction::Stay {
-            return Input::Stayed(error);
+            return CallInput::Stayed(error);
         }
         if plan.is_pinned {
-            return Input::Stayed(with_others(error, &routes.arms(), &plan.arm.name()));
+            return CallInput::Stayed(with_others(error, &routes.arms(), &plan.arm.name()));
         }
         let why = if was_called {
             failover::describe_failure(&error, has_content)
@@ -59,8 +59,8 @@ impl Session {
         };
         let role = routes.in_place_of(plan, &plan.arm.name(), why.clone());
         match self.replace_arm(&error, &why, was_called) {
-            Some((from, to)) => Input::Moved { from, to, why: role },
-            None => Input::Stayed(error),
+            Some((from, to)) => CallInput::Moved { from, to, why: role },
+            None => CallInput::Stayed(error),
         }
     }
 

@@ -10,6 +10,7 @@ use gnoma_core::{
     },
     session::{Fullness, NoticeLevel},
     store::StoreError,
+    tool::Tier,
 };
 
 use super::{
@@ -17,8 +18,9 @@ use super::{
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
+    call::{CallArm, CallInput, Room},
+    context::Wire,
     routing::{OWN, ask::Hold, plan::RoutePlan},
-    turn::{Input, Room},
 };
 
 impl Session {
@@ -31,8 +33,7 @@ impl Session {
             self.answer_reservation(Room::Filled);
             return Ok(());
         }
-        let rest = self.settle_rest();
-        self.tell_costs(rest).await?;
+        self.settle_side_calls().await?;
         self.weigh_context();
         self.look_for_paths();
         let Some(plan) = &self.router.plan else { return Ok(()) };
@@ -47,7 +48,7 @@ impl Session {
         let draws = routes.draws_for(&plan.arm, &self.router.scope, &amount);
         let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
         let Some(ledger) = routes.ledger().filter(|_| is_limited).cloned() else {
-            self.answer_reservation(Room::Held);
+            self.answer_held();
             return Ok(());
         };
         let price = plan.arm.price;
@@ -78,7 +79,7 @@ impl Session {
                 let ledger = self.router.routes.ledger().cloned();
                 self.spending.hold = ledger.map(|ledger| Hold::new(ledger, id));
                 self.spending.answer_tokens = answer_tokens.and_then(|it| u32::try_from(it).ok());
-                self.answer_reservation(Room::Held);
+                self.answer_held();
                 if let Some(tokens) = answer_tokens {
                     let text = format!(
                         "the spending cap leaves room for an answer of at most {tokens} tokens"
@@ -94,8 +95,16 @@ impl Session {
         Ok(())
     }
 
+    /// There is room: the arm in charge is called.
+    fn answer_held(&mut self) {
+        let Some(RoutePlan { arm, .. }) = &self.router.plan else { return };
+        let (is_lean, is_agent) = (arm.tier() == Tier::Lean, arm.wire == Wire::Agent);
+        let arm = CallArm { name: arm.name(), is_lean, is_agent };
+        self.answer_reservation(Room::Held(arm));
+    }
+
     fn answer_reservation(&mut self, room: Room) {
-        self.inbox.push_back(Input::Reserved(room));
+        self.inbox.push_back(CallInput::Reserved(room).into());
     }
 
     /// Reports whether too little room is left in the window of the current arm.
@@ -139,7 +148,7 @@ impl Session {
             return Ok(());
         }
         self.warn_save_failure(error).await?;
-        self.answer_reservation(Room::Held);
+        self.answer_held();
         Ok(())
     }
 }

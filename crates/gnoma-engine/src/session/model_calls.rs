@@ -19,10 +19,10 @@ use super::{
 };
 use crate::{
     arm::Arm,
+    call::CallInput,
     context::{Wire, cache::SentPrefix},
     prompt,
     routing::{arm_panel, meter::Meter},
-    turn::Input,
 };
 
 /// A server that sends empty pieces is believed to be thinking for so long, and so many of them.
@@ -143,9 +143,9 @@ impl Session {
         if let Some(error) = self.says_nothing() {
             self.stream = None;
             self.note_failure(&error);
-            return self.feed_input(Input::Model(Err(error))).await;
+            return self.feed_input(CallInput::Stream(Err(error)).into()).await;
         }
-        self.feed_input(Input::Model(event)).await
+        self.feed_input(CallInput::Stream(event).into()).await
     }
 
     fn is_implausible_usage(&self, usage: &Usage) -> bool {
@@ -223,17 +223,12 @@ impl Session {
         }
     }
 
-    /// The machine and the tools know who is asked.
+    /// The tools are made ready for the arm that is asked.
     fn begin_request(&mut self, arm: &Arm) {
         // Calls of an earlier round that never ran are over.
         self.gate.clear();
         self.add_next_tools();
-        let tier = arm.tier();
-        self.turn.answered_by(arm.name(), tier == Tier::Lean);
-        if arm.wire == Wire::Agent {
-            self.turn.answered_by_agent();
-        }
-        self.reads_results = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();
+        self.reads_results = self.tools.of_kind(arm.tier(), ToolKind::ReadsResults).cloned();
     }
 
     /// The request to an arm, with the current history.
@@ -243,7 +238,10 @@ impl Session {
         let mut messages = self.messages_to_send(tier);
         let tools = match (arm.tools, self.router.is_looking()) {
             (false, _) => Arc::default(),
-            (true, false) => self.tools.specs_without(tier, self.turn.withheld_tool()),
+            (true, false) => {
+                let withheld = self.turn.withheld_tool().filter(|_| tier == Tier::Lean);
+                self.tools.specs_without(tier, withheld)
+            }
             (true, true) => {
                 messages.push(Arc::new(Message::user_text(prompt::system_note(arm_panel::LOOK))));
                 self.tools.read_only_specs(tier)

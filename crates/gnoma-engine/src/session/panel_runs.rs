@@ -13,11 +13,12 @@ use gnoma_core::{ErrorKind, Event, ModelRequest, ProviderError, Role, session::N
 use super::state::{FrontEndGone, PendingWork, Session};
 use crate::{
     arm::Arm,
+    call::CallInput,
     routing::{
         OWN,
         arm_panel::{self, Panel, PanelAuthors, Shares},
     },
-    turn::Input,
+    turn::FinishInput,
 };
 
 impl Session {
@@ -56,7 +57,7 @@ impl Session {
     pub(super) fn start_panel(&mut self) {
         self.look_for_paths();
         let routes = &self.router.routes;
-        let free = || Input::Conferred { note: arm_panel::FREE.to_owned() };
+        let free = || FinishInput::Conferred { note: arm_panel::FREE.to_owned() }.into();
         let Some(plan) = &self.router.plan else { return self.inbox.push_back(free()) };
         // What the first has opened is not for everybody.
         let may_see = |arm: &&Arm| routes.kept_from(&arm.name(), &plan.task).is_none();
@@ -102,7 +103,7 @@ impl Session {
             Some(way) => arm_panel::chosen_proposal_note(&way, by.as_ref()),
             None => arm_panel::FREE.to_owned(),
         };
-        self.inbox.push_back(Input::Conferred { note });
+        self.inbox.push_back(FinishInput::Conferred { note }.into());
         Ok(())
     }
 
@@ -112,7 +113,7 @@ impl Session {
             return Ok(());
         };
         if let Some(conferred) = self.tell_conferred(&shares).await? {
-            self.turn.answered_by(conferred.author, false);
+            self.inbox.push_back(CallInput::Authored(conferred.author).into());
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     arm::Arm,
+    call::{CallInput, Delivery},
     routing::{
         OWN,
         ask::{Account, ArmReply, Share},
@@ -25,7 +26,6 @@ use crate::{
         signals,
         task::Task,
     },
-    turn::{Delivery, Input},
 };
 
 /// Most earlier messages of a person that are read to find out what "go on" means.
@@ -120,7 +120,7 @@ impl Session {
             }
             Err(no_arm) => Err(no_arm_error(&no_arm)),
         };
-        self.inbox.push_back(Input::Routed(routed));
+        self.inbox.push_back(CallInput::Chosen(routed).into());
         self.tell_costs(shares).await
     }
 

@@ -53,6 +53,7 @@ impl Call {
 }
 
 /// The spending of a session.
+#[derive(Default)]
 pub(super) struct Spending {
     /// The call under way.
     pub(super) call: Option<Call>,
@@ -83,21 +84,7 @@ pub(super) struct Spending {
 
 impl Spending {
     pub(super) fn new(tracker: Tracker, is_told: bool) -> Self {
-        Self {
-            call: None,
-            hold: None,
-            answer_tokens: None,
-            session_micro_usd: 0,
-            unreported_usage: Usage::default(),
-            tracker,
-            told_context: None,
-            settling: JoinSet::new(),
-            unsettled: Vec::new(),
-            dropped: DroppedCalls::default(),
-            has_complained: is_told,
-            has_doubted: false,
-            has_named_unpriced: false,
-        }
+        Self { tracker, has_complained: is_told, ..Self::default() }
     }
 
     /// Settles beside the session, but before its next call.

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    ErrorKind, Event, Message, ModelRef, ProviderError,
+    ErrorKind, Message, ModelRef, ProviderError,
     lifecycle::{Lifecycle, Point, PointKind},
     session::{NoticeLevel, PermissionMode},
 };
@@ -16,13 +16,15 @@ use super::{
 use crate::{
     arm::Arm,
     compact::{self, CompactionSummary, SummarizedRange},
+    compaction::{CompactionFailure, CompactionInput},
     context::{Strategy, brief::Brief},
+    effect::CompactionRequest,
     routing::{
         OWN,
         ask::{Account, Share},
     },
     summary_input::{self, SummaryInput, SummaryInputParts},
-    turn::{CompactionFailure, CompactionRequest, Input},
+    turn::Input,
 };
 
 /// Longest wait for the words about one part.
@@ -33,13 +35,11 @@ impl Session {
         &mut self,
         wish: CompactionRequest,
     ) -> Result<(), FrontEndGone> {
-        // A call that has failed for its length is over.
-        let rest = self.settle_rest();
-        self.tell_costs(rest).await?;
+        self.settle_side_calls().await?;
         let begun = self.ask_for_summary(wish);
         self.inbox.push_back(match begun {
-            Ok(cut) => Input::CompactionBegun(cut),
-            Err(why) => Input::Compacted(Err(why)),
+            Ok(cut) => CompactionInput::Begun(cut).into(),
+            Err(why) => CompactionInput::Ended(Err(why)).into(),
         });
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Session {
         if let Ok((_, Some(left_out))) = &told {
             self.notify(NoticeLevel::Info, left_out.clone()).await?;
         }
-        self.inbox.push_back(Input::Compacted(told.map(|(told, _)| told)));
+        self.inbox.push_back(CompactionInput::Ended(told.map(|(told, _)| told)).into());
         Ok(())
     }
 
@@ -127,9 +127,7 @@ impl Session {
     /// Counts a call beside the conversation.
     async fn count_apart(&mut self, share: Share) -> Result<(), FrontEndGone> {
         if !share.is_estimated {
-            let round = share.usage;
-            let turn = self.turn.also_used(round);
-            self.send_event(Event::Usage { round, turn }).await?;
+            self.feed_input(Input::SideUsage(share.usage)).await?;
         }
         self.tell_costs(vec![share]).await
     }

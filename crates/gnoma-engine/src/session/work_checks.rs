@@ -20,7 +20,7 @@ use crate::{
         routes::Verify,
         verify::{Finding, VerificationMethod, quote_commands},
     },
-    turn::{Checks, Input, WorkCheckOutcome},
+    turn::{Checks, FinishInput, Input, SeparateWork, WorkCheckOutcome},
 };
 
 /// Arms that are asked to review, one after the other, until one gives a verdict.
@@ -45,9 +45,11 @@ impl Session {
                 if let Some(plan) = &mut self.router.plan {
                     plan.close_attempt(None);
                 }
-                self.inbox.push_back(Input::Checked(WorkCheckOutcome::Deliver));
+                self.inbox.push_back(FinishInput::Checked(WorkCheckOutcome::Deliver).into());
             }
-            VerificationMethod::Seen(finding) => self.inbox.push_back(Input::Found(finding)),
+            VerificationMethod::Seen(finding) => {
+                self.inbox.push_back(FinishInput::Found(finding).into())
+            }
             VerificationMethod::Review => self.start_review().await?,
             VerificationMethod::Prove(commands) => {
                 let Some(shell) = self.tools.of_kind(Tier::Full, ToolKind::Shell) else {
@@ -58,7 +60,8 @@ impl Session {
                     self.emit(Event::Checking { arm, by: quote_commands(&commands) }).await?;
                 }
                 let else_review = verify == Verify::Auto;
-                self.inbox.push_back(Input::Prove(Checks { tool, commands, else_review }));
+                let checks = Checks { tool, commands, else_review };
+                self.inbox.push_back(FinishInput::Prove(checks).into());
             }
         }
         Ok(())
@@ -72,7 +75,8 @@ impl Session {
         let checks = &self.router.routes.options.checks;
         let commands = if shell.is_some() { checks.clone() } else { Vec::new() };
         let tool = shell.unwrap_or_default();
-        self.feed_input(Input::ProveAgain(Checks { tool, commands, else_review: false })).await
+        let checks = Checks { tool, commands, else_review: false };
+        self.feed_input(Input::Run(SeparateWork::Checks(checks))).await
     }
 
     async fn concluded_again(
@@ -90,7 +94,7 @@ impl Session {
             },
         };
         self.emit(said).await?;
-        self.inbox.push_back(Input::Checked(WorkCheckOutcome::Deliver));
+        self.inbox.push_back(FinishInput::Checked(WorkCheckOutcome::Deliver).into());
         Ok(())
     }
 
@@ -107,7 +111,7 @@ impl Session {
         };
         let Some(first) = reviewers.first().map(Arm::name) else {
             let nobody = Finding::without_check("no model is available to review it");
-            self.inbox.push_back(Input::Found(nobody));
+            self.inbox.push_back(FinishInput::Found(nobody).into());
             return Ok(());
         };
         let nonce = plan.seed.rotate_left(17) ^ NONCE;
@@ -140,12 +144,16 @@ impl Session {
         for text in failures {
             self.notify(NoticeLevel::Info, text).await?;
         }
-        self.inbox.push_back(Input::Found(finding));
+        self.inbox.push_back(FinishInput::Found(finding).into());
         Ok(())
     }
 
     /// Goes on with what was found: the work is delivered, or the next arm has it.
-    pub(super) async fn apply_finding(&mut self, finding: Finding) -> Result<(), FrontEndGone> {
+    pub(super) async fn apply_finding(
+        &mut self,
+        finding: Finding,
+        may_continue: bool,
+    ) -> Result<(), FrontEndGone> {
         let Finding { by, passed, evidence } = finding;
         self.weigh_context();
         let Some(plan) = &mut self.router.plan else {
@@ -164,12 +172,12 @@ impl Session {
             },
         };
         self.emit(said).await?;
-        let may_go_on = passed == Some(false) && self.turn.has_rounds();
+        let may_continue = passed == Some(false) && may_continue;
         let router = &mut self.router;
-        let plan = router.plan.as_ref().filter(|_| may_go_on);
+        let plan = router.plan.as_ref().filter(|_| may_continue);
         let next = plan.and_then(|plan| router.routes.go_on(plan, router.moment_of(plan)));
         let (Some(next), Some(plan)) = (next, &mut router.plan) else {
-            self.inbox.push_back(Input::Checked(WorkCheckOutcome::Deliver));
+            self.inbox.push_back(FinishInput::Checked(WorkCheckOutcome::Deliver).into());
             return Ok(());
         };
         let to = next.name();
@@ -178,7 +186,7 @@ impl Session {
         plan.begin_again(next, format!("the work of {arm} did not pass review"));
         self.emit(Event::ArmChanged { from: arm, to, why, retracted: false }).await?;
         let note = review::failed_check_note(&by, &evidence);
-        self.inbox.push_back(Input::Checked(WorkCheckOutcome::Again { note }));
+        self.inbox.push_back(FinishInput::Checked(WorkCheckOutcome::Again { note }).into());
         Ok(())
     }
 }

@@ -8,9 +8,9 @@
 //! The engine does not know providers, tools or stores: it gets them as ports of `gnoma-core`.
 
 pub mod answer_form;
-pub mod arm;
 mod checkpoint;
 mod compact;
+mod connections;
 pub mod context;
 mod conversation_plan;
 pub mod detect;
@@ -36,7 +36,7 @@ mod turn;
 
 pub use crate::{
     answer_form::AnswerForm,
-    arm::Arm,
+    connections::connect_arm,
     gate_place::GatePlace,
     last_model_request::LastRequest,
     persistence_options::{CheckpointFailurePolicy, PersistenceOptions},

@@ -32,7 +32,7 @@ pub mod task;
 mod tuning;
 mod verifier;
 
-pub use arm::{Arm, ArmFacts, ArmId, Capabilities, Offer, PoolId, Prior};
+pub use arm::{Arm, ArmId, Offer, PoolId, Prior, Published, Wire};
 pub use beliefs::{MOST_ARMS, MOST_KINDS};
 pub use clock::Zone;
 pub use drift::DriftWatch;

@@ -19,7 +19,7 @@ use gnoma_core::{
     store::SessionId,
     tool::BoxFuture,
 };
-use gnoma_engine::{Arm, Session};
+use gnoma_engine::{Session, connect_arm};
 use gnoma_guard::firewall::Connection;
 use gnoma_host::{
     ProcessResources, Project, clock,
@@ -113,7 +113,7 @@ async fn run_scripted_turn(around: &ProcessEnvironment, project: &Path) -> anyho
         report::stderr_notices(),
         ProcessResources::default(),
     )?;
-    let arm = Arm::new(Connection::new(Arc::new(script), true), "script");
+    let arm = connect_arm(Connection::new(Arc::new(script), true), "script");
     let options = session::session_options(
         &project,
         gnoma_host::clock::session_id(),

@@ -1,7 +1,7 @@
 //! Chooses the arms of a turn: its plan, and which arm takes over, continues, reviews or summarizes. Pure decisions
 //! over what the [`Routes`] know.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{
     ModelRef, Usage,
@@ -9,7 +9,7 @@ use gnoma_core::{
     session::Routing,
 };
 use gnoma_router::{
-    Attempt, Decision, Offer, RouterChoice, Situation, TaskKind, WeighedArm,
+    Arm, Attempt, Decision, Offer, RouterChoice, Situation, TaskKind, WeighedArm,
     classify::TaskType,
     pool::Scope,
     rules::{AppliedRules, WorkStage},
@@ -22,7 +22,6 @@ use super::{
     routes::{Routes, Strategy, Verify},
     task::Task,
 };
-use crate::arm::Arm;
 
 /// Arms that are tried in place of others that failed, in one turn.
 const MOST_MOVES: u32 = 8;
@@ -102,9 +101,9 @@ impl Routes {
             let reasons = self.exclusion_reasons(&choice, &offers);
             return Err(NoArm { dead_end: applied.dead_end, reasons });
         };
-        let mut beside: Vec<Arm> = chosen.collect();
+        let mut beside: Vec<Arc<Arm>> = chosen.collect();
         if is_panel(strategy) && beside.is_empty() {
-            beside.extend(second_best(&choice, &offers, &arms, &arm));
+            beside.extend(second_best(&choice, &offers, &arms, &arm.id));
         }
         let is_alone = is_panel(strategy) && beside.is_empty();
         let strategy = if is_alone { Strategy::Single } else { strategy };
@@ -115,7 +114,7 @@ impl Routes {
             complexity: task.classified.complexity,
             decided_by: task.classified.decided_by.name().to_owned(),
             strategy: name_of(strategy).to_owned(),
-            arms: std::iter::once(&arm).chain(&beside).map(Arm::name).collect(),
+            arms: std::iter::once(&arm).chain(&beside).map(|arm| arm.id.clone()).collect(),
             why: why.clone(),
             candidates,
             seed,
@@ -131,7 +130,7 @@ impl Routes {
     }
 
     /// After a checked attempt: the arm that continues, or `None` if the work is delivered.
-    pub(crate) fn go_on(&self, plan: &RoutePlan, context: ChoiceContext<'_>) -> Option<Arm> {
+    pub(crate) fn go_on(&self, plan: &RoutePlan, context: ChoiceContext<'_>) -> Option<Arc<Arm>> {
         let arms = self.arms();
         let role = self.options.roles.arm_for_stage(WorkStage::Turn(plan.task.classified.kind));
         let (offers, applied) = self.build_offers(&arms, &plan.task, &plan.given_up, context, role);
@@ -147,9 +146,7 @@ impl Routes {
         };
         let choice = applied.choose(&self.lock_router(), &situation, &offers, plan.seed);
         match &choice.decision {
-            Decision::Run(names) => {
-                arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
-            }
+            Decision::Run(names) => arms.iter().find(|arm| Some(&arm.id) == names.first()).cloned(),
             Decision::Accept(_) | Decision::Impossible => None,
         }
     }
@@ -159,7 +156,7 @@ impl Routes {
         &self,
         plan: &RoutePlan,
         context: ChoiceContext<'_>,
-    ) -> Option<Arm> {
+    ) -> Option<Arc<Arm>> {
         let arms = self.arms();
         if plan.moves >= MOST_MOVES {
             return None;
@@ -174,9 +171,7 @@ impl Routes {
         };
         let choice = applied.choose(&self.lock_router(), &situation, &offers, plan.seed);
         match &choice.decision {
-            Decision::Run(names) => {
-                arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
-            }
+            Decision::Run(names) => arms.iter().find(|arm| Some(&arm.id) == names.first()).cloned(),
             Decision::Accept(_) | Decision::Impossible => None,
         }
     }
@@ -254,7 +249,7 @@ impl Routes {
                 .max_by(|one, other| quality(one).total_cmp(&quality(other)));
             let best = best.and_then(|best| offers.get(best.offer));
             choice.decision =
-                best.map_or(Decision::Impossible, |best| Decision::Run(vec![best.arm.clone()]));
+                best.map_or(Decision::Impossible, |best| Decision::Run(vec![best.arm.id.clone()]));
         }
         choice
     }
@@ -292,21 +287,21 @@ impl Routes {
         task: &Task,
         context: ChoiceContext<'_>,
         author: Option<&ModelRef>,
-    ) -> Vec<Arm> {
+    ) -> Vec<Arc<Arm>> {
         let arms = self.arms();
         let kind = TaskKind::new("review");
-        let quality = |offer: &Offer| self.arm_estimate(&offer.arm, &kind).quality;
+        let quality = |offer: &Offer| self.arm_estimate(&offer.arm.id, &kind).quality;
         let role = self.options.roles.arm_for_stage(WorkStage::Verify);
         let context = ChoiceContext { may_wait: false, ..context };
         let (mut offers, applied) = self.build_offers(&arms, task, &[], context, role);
-        offers.retain(|offer| offer.barred.is_none() && Some(&offer.arm) != author);
+        offers.retain(|offer| offer.barred.is_none() && Some(&offer.arm.id) != author);
         // Who is named for it first, then whoever is believed to be best at it.
-        let is_named = |offer: &Offer| applied.role.as_ref() == Some(&offer.arm);
+        let is_named = |offer: &Offer| applied.role.as_ref() == Some(&offer.arm.id);
         gnoma_core::sort::sort_by(&mut offers, |left, right| {
             let named = is_named(right).cmp(&is_named(left));
             named.then(quality(right).total_cmp(&quality(left)))
         });
-        offers.iter().filter_map(|offer| self.find_arm(&offer.arm)).collect()
+        offers.into_iter().map(|offer| offer.arm).collect()
     }
 
     /// Returns the arms that may see a conversation and can summarize its past, in the order in which they are
@@ -316,32 +311,26 @@ impl Routes {
         task: &Task,
         context: ChoiceContext<'_>,
         last: Option<&ModelRef>,
-    ) -> Vec<Arm> {
+    ) -> Vec<Arc<Arm>> {
         let arms = self.arms();
         // Whoever pins an arm means the turns; a chore may be another's.
         let (offers, _) =
             self.build_offers(&arms, task, &[], ChoiceContext { pin: None, ..context }, None);
-        let is_here = |name: &ModelRef| {
-            let arm = arms.iter().find(|arm| arm.name() == *name);
-            arm.is_some_and(|arm| arm.stays_here)
-        };
         let is_free = |offer: &&Offer| {
-            offer.barred.is_none() && (!self.options.local_only || is_here(&offer.arm))
+            offer.barred.is_none() && (!self.options.local_only || offer.arm.stays_here)
         };
-        let free = |name: &ModelRef| offers.iter().filter(is_free).find(|offer| offer.arm == *name);
+        let free =
+            |name: &ModelRef| offers.iter().filter(is_free).find(|offer| offer.arm.id == *name);
         let named =
             self.options.roles.arm_for_stage(WorkStage::Chore).and_then(|(_, name)| free(name));
         let last = context.pin.or(last);
         // Who is asked for by name replaces nobody else.
         let anybody = || offers.iter().find(is_free).filter(|_| context.pin.is_none());
         let answering = last.and_then(free).or_else(anybody);
-        let mut names: Vec<&ModelRef> = Vec::new();
-        for offer in named.into_iter().chain(answering) {
-            if !names.contains(&&offer.arm) {
-                names.push(&offer.arm);
-            }
-        }
-        names.into_iter().filter_map(|name| self.find_arm(name)).collect()
+        let mut ranked: Vec<Arc<Arm>> =
+            named.into_iter().chain(answering).map(|offer| Arc::clone(&offer.arm)).collect();
+        ranked.dedup_by(|one, other| one.id == other.id);
+        ranked
     }
 
     /// The reason for a change of arms, and whose role another plays from now on.
@@ -371,12 +360,12 @@ fn panel_strategy(task: &Task) -> Strategy {
 }
 
 /// Returns the arms that are to run by a choice, the first of them first.
-fn chosen_arms(choice: &RouterChoice, arms: &[Arm]) -> Vec<Arm> {
+fn chosen_arms(choice: &RouterChoice, arms: &[Arc<Arm>]) -> Vec<Arc<Arm>> {
     let names = match &choice.decision {
         Decision::Run(names) => names.as_slice(),
         Decision::Accept(_) | Decision::Impossible => &[],
     };
-    let find = |name: &ModelRef| arms.iter().find(|arm| arm.name() == *name);
+    let find = |name: &ModelRef| arms.iter().find(|arm| arm.id == *name);
     names.iter().filter_map(find).cloned().collect()
 }
 
@@ -384,28 +373,32 @@ fn chosen_arms(choice: &RouterChoice, arms: &[Arm]) -> Vec<Arm> {
 fn first_candidate<'c>(choice: &'c RouterChoice, offers: &[Offer]) -> Option<&'c WeighedArm> {
     let Decision::Run(names) = &choice.decision else { return None };
     let is_first = |candidate: &&WeighedArm| {
-        offers.get(candidate.offer).map(|offer| &offer.arm) == names.first()
+        offers.get(candidate.offer).map(|offer| &offer.arm.id) == names.first()
     };
     choice.candidates.iter().find(is_first)
 }
 
 /// The next best arm of another provider if there is one, else of the same.
-fn second_best(choice: &RouterChoice, offers: &[Offer], arms: &[Arm], first: &Arm) -> Option<Arm> {
-    let first = first.name();
+fn second_best(
+    choice: &RouterChoice,
+    offers: &[Offer],
+    arms: &[Arc<Arm>],
+    first: &ModelRef,
+) -> Option<Arc<Arm>> {
     let mut ranked: Vec<&WeighedArm> = choice.candidates.iter().collect();
     gnoma_core::sort::sort_by(&mut ranked, |left, right| {
         right.value.unwrap_or(f64::MIN).total_cmp(&left.value.unwrap_or(f64::MIN))
     });
     let named =
-        |candidate: &&&WeighedArm| offers.get(candidate.offer).map(|offer| offer.arm.clone());
+        |candidate: &&&WeighedArm| offers.get(candidate.offer).map(|offer| offer.arm.id.clone());
     let others: Vec<ModelRef> = ranked
         .iter()
         .filter_map(|candidate| named(&candidate))
-        .filter(|name| *name != first)
+        .filter(|name| name != first)
         .collect();
     let elsewhere = others.iter().find(|name| name.provider != first.provider);
     let name = elsewhere.or(others.first())?;
-    arms.iter().find(|arm| arm.name() == *name).cloned()
+    arms.iter().find(|arm| arm.id == *name).cloned()
 }
 
 /// A strategy's name for people and programs.

@@ -17,7 +17,7 @@ use gnoma_core::{
 };
 use gnoma_guard::firewall::Firewall;
 use gnoma_router::{
-    TaskKind,
+    Arm, TaskKind,
     pool::{self, Expectation, Scope},
 };
 use tokio::time::{Instant, timeout_at};
@@ -29,7 +29,7 @@ use super::{
     offers::{OVERHEAD_TOKENS, TYPICAL_ANSWER},
     routes::Routes,
 };
-use crate::{arm::Arm, compact, tokens};
+use crate::{compact, tokens};
 
 /// The answer of an arm to a question, with its usage.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(crate) struct Share {
 impl Share {
     /// The usage of a call: the reported part and the rest.
     pub(crate) fn from_meter(arm: &Arm, meter: &Meter) -> Vec<Self> {
-        let name = arm.name();
+        let name = arm.id.clone();
         let reported = meter.reported_usage();
         let cost = |usage: &Usage| arm.price.map(|price| price.cost_micro_usd(usage));
         let told = reported.map(|usage| (usage, cost(&usage), false));
@@ -113,7 +113,7 @@ impl Drop for Hold {
 
 /// A call that was dropped before its end, and what it took until then.
 pub(crate) struct DroppedCall {
-    pub(crate) arm: Arm,
+    pub(crate) arm: Arc<Arm>,
     pub(crate) hold: Option<Hold>,
     pub(crate) meter: Meter,
 }
@@ -193,7 +193,7 @@ impl Account {
     /// within `patience`. Without an answer there was no room, or the arm failed or was too slow.
     pub(crate) async fn ask_arm(
         &self,
-        arm: &Arm,
+        arm: &Arc<Arm>,
         request: ModelRequest,
         patience: Duration,
     ) -> ArmReply {
@@ -210,7 +210,7 @@ impl Account {
         self.routes.record_call_start(arm);
 
         let left =
-            DroppedCall { arm: arm.clone(), hold, meter: Meter::for_arm(arm, expected.input) };
+            DroppedCall { arm: Arc::clone(arm), hold, meter: Meter::for_arm(arm, expected.input) };
         let mut call = ArmCallInProgress {
             account: self,
             left: Some(left),
@@ -283,7 +283,7 @@ impl Account {
         let origin = self.routes.call_origin(&self.scope, arm, self.task.as_ref(), used);
         let origin = CallOrigin { part: self.part.to_owned(), ..origin };
         let is_priced = arm.price.is_some();
-        let arm = arm.name();
+        let arm = arm.id.clone();
         match ledger
             .reserve(ReservationRequest { at_ms, arm, amount, is_priced, draws, origin })
             .await
@@ -306,7 +306,7 @@ impl Account {
 }
 
 fn timeout_error(arm: &Arm) -> ProviderError {
-    let name = arm.provider_facts().name.clone();
+    let name = arm.id.provider.clone();
     ProviderError::new(ErrorKind::Timeout, name, "did not answer in time")
 }
 
@@ -342,10 +342,11 @@ async fn read_answer(
     answer: &mut Accumulator,
     call: &mut ArmCallInProgress<'_>,
 ) -> Result<(), ProviderError> {
-    let mut stream = arm.with_firewall(&call.account.firewall).stream(request);
+    let mut stream =
+        call.account.routes.with_firewall(&arm.id, &call.account.firewall)?.stream(request);
     while let Some(event) = stream.next().await {
         if let Ok(StreamEvent::RateLimits { headers }) = &event {
-            call.account.routes.limits_told(&arm.name(), headers);
+            call.account.routes.limits_told(&arm.id, headers);
             continue;
         }
         call.record_event(&event);
@@ -355,6 +356,6 @@ async fn read_answer(
             return Ok(());
         }
     }
-    let name = arm.provider_facts().name.clone();
+    let name = arm.id.provider.clone();
     Err(ProviderError::new(ErrorKind::Network, name, "the answer ended before it was complete"))
 }

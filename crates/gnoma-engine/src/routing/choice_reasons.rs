@@ -2,12 +2,11 @@
 
 use gnoma_core::ModelRef;
 use gnoma_router::{
-    Offer, RouterChoice, WeighedArm,
+    Arm, Offer, RouterChoice, WeighedArm,
     rules::{AppliedRules, Role},
 };
 
 use super::{offers::ChoiceContext, routes::Routes};
-use crate::arm::Arm;
 
 /// The offers for a task, with the rules that apply to them and the choice among them.
 #[derive(Clone, Copy)]
@@ -50,7 +49,7 @@ impl Routes {
         offers: &[Offer],
         context: ChoiceContext<'_>,
     ) -> String {
-        let name = arm.name();
+        let name = arm.id.clone();
         if let Some(failed) = context.failed.last() {
             return format!("in place of {failed}, which failed at this step");
         }
@@ -61,7 +60,7 @@ impl Routes {
             return "set in your configuration".to_owned();
         }
         let of = |candidate: &&WeighedArm| {
-            offers.get(candidate.offer).is_some_and(|offer| offer.arm == name)
+            offers.get(candidate.offer).is_some_and(|offer| offer.arm.id == name)
         };
         if !choice.candidates.iter().any(|candidate| of(&candidate)) {
             return "the only model left".to_owned();
@@ -76,7 +75,7 @@ impl Routes {
     /// Returns the reason why each excluded arm cannot be asked.
     pub(super) fn exclusion_reasons(&self, choice: &RouterChoice, offers: &[Offer]) -> Vec<String> {
         let reason = |(index, why): &(usize, gnoma_router::Exclusion)| {
-            let (arm, why) = (&offers.get(*index)?.arm, why.reason_text());
+            let (arm, why) = (&offers.get(*index)?.arm.id, why.reason_text());
             // What health and limits say names the arm already.
             Some(if why.contains(&arm.to_string()) {
                 why.to_string()
@@ -96,11 +95,11 @@ fn in_role(
     offers: &[Offer],
 ) -> String {
     let role = role.name();
-    if arm.name() == *name {
+    if arm.id == *name {
         return format!("{name} has the role `{role}`");
     }
-    let of = |index: &usize| offers.get(*index).is_some_and(|offer| offer.arm == *name);
+    let of = |index: &usize| offers.get(*index).is_some_and(|offer| offer.arm.id == *name);
     let out = choice.excluded.iter().find(|(index, _)| of(index));
     let why = out.map_or_else(|| "cannot be asked".into(), |(_, why)| why.reason_text());
-    format!("{name} has the role `{role}`, but {why}; using {} instead", arm.name())
+    format!("{name} has the role `{role}`, but {why}; using {} instead", arm.id)
 }

@@ -11,14 +11,13 @@ use gnoma_core::{
     ledger::{Amount, Level, PoolDraw, Unit},
 };
 use gnoma_router::{
-    Offer, Zone, classify,
+    Arm, Offer, Zone, classify,
     pool::{self, Expectation, Scope},
     rules::{self, AppliedRules, Day, LocalTime, Role, Rule, RuleEffect},
 };
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::{routes::Routes, task::Task};
-use crate::arm::Arm;
 
 const MICRO: f64 = 1e6;
 /// Tokens of a typical answer.
@@ -84,7 +83,7 @@ impl Routes {
     /// The arms as the router is offered them, and what the user's rules make of them.
     pub(super) fn build_offers(
         &self,
-        arms: &[Arm],
+        arms: &[Arc<Arm>],
         task: &Task,
         given_up: &[(ModelRef, Arc<str>)],
         context: ChoiceContext<'_>,
@@ -94,11 +93,10 @@ impl Routes {
         let mut offers = Vec::with_capacity(arms.len());
         let mut passing = Vec::with_capacity(arms.len());
         for arm in arms {
-            let name = arm.name();
-            let warm = context.warm.get(&name);
+            let warm = context.warm.get(&arm.id);
             let call = self.expected_amount(arm, task.need.context_tokens, warm);
             let draws = self.draws_for(arm, context.scope, &call);
-            let failed = given_up.iter().find(|(failed, _)| *failed == name).map(|(_, why)| why);
+            let failed = given_up.iter().find(|(failed, _)| *failed == arm.id).map(|(_, why)| why);
             let need = shorten_answer(arm, call);
             let (lasting, passes) = match self.find_exclusion(arm, failed, context, &need, &draws) {
                 Some(ArmExclusion::Lasting(why)) => (Some(why), None),
@@ -107,17 +105,15 @@ impl Routes {
             };
             passing.push(passes);
             offers.push(Offer {
-                capabilities: arm.capabilities(),
                 pools: pool::budget_pools(&draws).collect(),
                 most_micro_usd: arm
                     .price
                     .map(|price| price.cost_micro_usd(&estimate_work(task, &price))),
                 saved_micro_usd: warm_savings(arm, warm, now_ms),
-                cost_weight: arm.cost_weight,
                 crowding: pool::crowding_factor(own_levels(context.levels, &draws)),
-                seconds: self.seconds_to_answer(&name),
+                seconds: self.seconds_to_answer(&arm.id),
                 barred: lasting,
-                arm: name,
+                arm: Arc::clone(arm),
             });
         }
         let applied = self.apply_rules(task, &offers, context.pin.is_some(), role);
@@ -136,9 +132,8 @@ impl Routes {
         call: &Amount,
         draws: &[PoolDraw],
     ) -> Option<ArmExclusion> {
-        let name = arm.name();
         match (context.pin, failed) {
-            (Some(pin), _) if *pin != name => {
+            (Some(pin), _) if *pin != arm.id => {
                 Some(ArmExclusion::Lasting(format!("is not {pin}, which you chose").into()))
             }
             (_, Some(why)) => Some(ArmExclusion::Lasting(Arc::clone(why))),
@@ -147,7 +142,7 @@ impl Routes {
             (None, None) if arm.only_chosen => {
                 Some(ArmExclusion::Lasting("is used only where you choose it".into()))
             }
-            (None, None) if self.only_classifies(&name) => {
+            (None, None) if self.only_classifies(&arm.id) => {
                 Some(ArmExclusion::Lasting("only sorts requests (`slm`)".into()))
             }
             (None, None) => self.health_exclusion(arm).or_else(|| {
@@ -168,7 +163,7 @@ impl Routes {
             .current_rest(arm)
             .map(|rest| ArmExclusion::Passing(rest.why.into(), rest.until_ms));
         rest.or_else(|| {
-            let (why, free_ms) = self.provider_refusal(&arm.name())?;
+            let (why, free_ms) = self.provider_refusal(&arm.id)?;
             Some(ArmExclusion::Passing(why.into(), free_ms))
         })
     }
@@ -176,18 +171,7 @@ impl Routes {
     /// Returns the reason why the user's rules keep an arm from the subject of the conversation, if they do.
     pub(crate) fn kept_from(&self, arm: &ModelRef, task: &Task) -> Option<Arc<str>> {
         let arms = self.arms();
-        let offer = |arm: &Arm| Offer {
-            arm: arm.name(),
-            capabilities: arm.capabilities(),
-            pools: Vec::new(),
-            saved_micro_usd: 0,
-            most_micro_usd: None,
-            cost_weight: arm.cost_weight,
-            crowding: 1.0,
-            seconds: None,
-            barred: None,
-        };
-        let offers: Vec<Offer> = arms.iter().map(offer).collect();
+        let offers: Vec<Offer> = arms.iter().map(|arm| Offer::new(Arc::clone(arm))).collect();
         // What is about files, and nothing else: the choice as a whole is made elsewhere.
         let keeps =
             |action: &&RuleEffect| matches!(action, RuleEffect::Pin(_) | RuleEffect::Forbid(_));
@@ -200,7 +184,7 @@ impl Routes {
             .collect();
         let facts = task.work_facts(self.local_time());
         let applied = rules::apply_rules(&rules, None, &facts, &offers, &|_| None);
-        let place = offers.iter().position(|offer| offer.arm == *arm)?;
+        let place = offers.iter().position(|offer| offer.arm.id == *arm)?;
         applied.barred.get(place).cloned().flatten()
     }
 
@@ -215,7 +199,7 @@ impl Routes {
         let expected = |arm: &ModelRef| {
             let cost = self.arm_estimate(arm, &task.need.kind).cost;
             let believed = (cost.is_finite() && cost >= 0.0).then_some((cost * MICRO) as u64);
-            let offer = offers.iter().find(|offer| offer.arm == *arm);
+            let offer = offers.iter().find(|offer| offer.arm.id == *arm);
             let most = offer.and_then(|offer| offer.most_micro_usd);
             believed.into_iter().chain(most).min()
         };
@@ -359,7 +343,7 @@ fn warm_savings(arm: &Arm, warm: Option<&WarmPrompt>, now_ms: i64) -> u64 {
 
 /// Micro-dollars that the arm's cache saves on a request like the last one.
 pub(crate) fn cache_savings(arm: &Arm, warm: &HashMap<ModelRef, WarmPrompt>, now_ms: i64) -> u64 {
-    warm_savings(arm, warm.get(&arm.name()), now_ms)
+    warm_savings(arm, warm.get(&arm.id), now_ms)
 }
 
 /// The day and minute that the clocks of `zone` show.

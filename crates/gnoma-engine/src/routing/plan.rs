@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::ModelRef;
-use gnoma_router::{Attempt, AttemptResult, TaskOutcome, rules::Bounds};
+use gnoma_router::{Arm, Attempt, AttemptResult, TaskOutcome, rules::Bounds};
 
 use super::{
     arm_contributions::ArmContributions,
@@ -12,7 +12,6 @@ use super::{
     signals::Signals,
     task::Task,
 };
-use crate::arm::Arm;
 
 const MICRO: f64 = 1e6;
 
@@ -24,9 +23,9 @@ pub(crate) struct RoutePlan {
     /// The strategy by which the arms are used; never [`Strategy::Auto`].
     pub(crate) strategy: Strategy,
     /// The arm that is asked.
-    pub(crate) arm: Arm,
+    pub(crate) arm: Arc<Arm>,
     /// The other arms that answer at the same time.
-    pub(crate) beside: Vec<Arm>,
+    pub(crate) beside: Vec<Arc<Arm>>,
     /// The reason why this arm was chosen.
     pub(crate) why: String,
     /// Attempts that are over.
@@ -71,8 +70,8 @@ impl RoutePlan {
         task: Task,
         seed: u64,
         strategy: Strategy,
-        arm: Arm,
-        beside: Vec<Arm>,
+        arm: Arc<Arm>,
+        beside: Vec<Arc<Arm>>,
         why: String,
     ) -> Self {
         Self {
@@ -114,7 +113,7 @@ impl RoutePlan {
     /// The attempt under way is over: it is the arm's that ended it, for its part.
     pub(crate) fn close_attempt(&mut self, verdict: Option<bool>) {
         let cost_micro_usd = std::mem::take(&mut self.attempt_micro_usd);
-        let arm = self.arm.name();
+        let arm = self.arm.id.clone();
         self.is_open = false;
         self.weights.push(std::mem::take(&mut self.parts).share_of(&arm));
         self.attempts.push(Attempt { arm, verdict, cost_micro_usd });
@@ -131,7 +130,7 @@ impl RoutePlan {
     }
 
     /// Another arm continues the attempt. Checks that ran earlier say nothing about its part.
-    pub(crate) fn move_to(&mut self, arm: Arm, why: String) {
+    pub(crate) fn move_to(&mut self, arm: Arc<Arm>, why: String) {
         self.attempt_micro_usd = 0;
         self.moves += 1;
         self.beside.clear();
@@ -145,7 +144,7 @@ impl RoutePlan {
     }
 
     /// One of several answers was chosen.
-    pub(crate) fn record_panel(&mut self, conferred: &PanelAuthors, author: Option<Arm>) {
+    pub(crate) fn record_panel(&mut self, conferred: &PanelAuthors, author: Option<Arc<Arm>>) {
         for member in conferred.members.iter().chain(&conferred.chair) {
             self.parts.credit_arm(member);
         }
@@ -161,7 +160,7 @@ impl RoutePlan {
     }
 
     /// Another attempt begins, on top of what is there.
-    pub(crate) fn begin_again(&mut self, arm: Arm, why: String) {
+    pub(crate) fn begin_again(&mut self, arm: Arc<Arm>, why: String) {
         self.is_open = true;
         self.arm = arm;
         self.why = why;

@@ -4,9 +4,8 @@
 //! done, so that it is not talked into it.
 
 use gnoma_core::{Message, ModelRequest, ToolChoice, text_truncation};
+use gnoma_router::Arm;
 use serde::Deserialize;
-
-use crate::arm::Arm;
 
 /// Most bytes of the task that are shown.
 const MAX_TASK_BYTES: usize = 16 << 10;
@@ -71,7 +70,7 @@ pub(crate) fn plain_request(
     max_tokens: u32,
 ) -> ModelRequest {
     ModelRequest {
-        model: arm.model.clone(),
+        model: arm.id.model.as_str().into(),
         system: system.into(),
         messages: vec![std::sync::Arc::new(Message::user_text(text))],
         tools: Vec::new().into(),

@@ -16,8 +16,9 @@ use gnoma_core::{
     ledger::{Amount, ExhaustedLimit, Ledger, Level, PoolDraw, SettledCall},
     store::StoreFuture,
 };
+use gnoma_guard::firewall::{Connection, Firewall, GuardedProvider};
 use gnoma_router::{
-    ArmEstimate, PoolId, Router, TaskKind, TaskOutcome, Zone,
+    Arm, ArmEstimate, PoolId, Router, TaskKind, TaskOutcome, Zone,
     health::{Health, HealthTarget, Rest, RestingTarget},
     pool::{self, KnownLimit, PoolLimits, Scope},
     rules::{MatchedPaths, PathBase, Roles, Rule},
@@ -29,7 +30,8 @@ use super::{
     speed::Speed,
     vitals::{ArmObservation, ObservationKind, VitalsTracker},
 };
-use crate::arm::Arm;
+
+use crate::connections::Connections;
 
 /// Tasks of a working day.
 const TASKS_A_DAY: f64 = 40.0;
@@ -184,7 +186,8 @@ impl RoutingOptions {
 
 /// The arms that sessions choose from, and what is known of them; shared by all sessions of a project.
 pub struct Routes {
-    arms: Mutex<Arc<[Arm]>>,
+    arms: Mutex<Arc<[Arc<Arm>]>>,
+    connections: Connections,
     router: Mutex<Router>,
     watch: Mutex<VitalsTracker>,
     pub(crate) options: RoutingOptions,
@@ -201,8 +204,8 @@ fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn health_target<'t>(name: &'t ModelRef, arm: &'t Arm) -> HealthTarget<'t> {
-    HealthTarget { arm: name, host: &arm.host }
+fn health_target(arm: &Arm) -> HealthTarget<'_> {
+    HealthTarget { arm: &arm.id, host: &arm.host }
 }
 
 impl Routes {
@@ -211,6 +214,7 @@ impl Routes {
     pub fn new(router: Router, options: RoutingOptions) -> Self {
         Self {
             arms: Mutex::default(),
+            connections: Connections::default(),
             router: Mutex::new(router),
             watch: Mutex::default(),
             options,
@@ -219,30 +223,46 @@ impl Routes {
 
     /// One arm, and nothing known of it.
     #[must_use]
-    pub fn with_single_arm(arm: Arm) -> Self {
+    pub fn with_single_arm(arm: (Arm, Connection)) -> Self {
         let routes =
             Self::new(Router::new(gnoma_router::Tuning::default()), RoutingOptions::default());
-        routes.set_arms(vec![arm], Vec::new());
+        routes.set_arms([arm]);
         routes
     }
 
-    /// Replaces the arms: from the next call on these can be asked. `known`: what was published of
-    /// them.
-    pub fn set_arms(&self, arms: Vec<Arm>, known: Vec<gnoma_router::Arm>) {
-        lock_ignoring_poison(&self.router).register_arms(known);
-        *lock_ignoring_poison(&self.arms) = arms.into();
+    /// Replaces the arms: from the next call on these can be asked, each through its connection.
+    pub fn set_arms(&self, arms: impl IntoIterator<Item = (Arm, Connection)>) {
+        let connected = arms.into_iter().map(|(arm, connection)| {
+            self.connections.insert(arm.id.clone(), connection);
+            Arc::new(arm)
+        });
+        let arms: Arc<[Arc<Arm>]> = connected.collect();
+        lock_ignoring_poison(&self.router).register_arms(&arms);
+        *lock_ignoring_poison(&self.arms) = arms;
+    }
+
+    /// Returns the provider of an arm behind the firewall of the session that calls.
+    ///
+    /// # Errors
+    /// The arm was never one of these.
+    pub(crate) fn with_firewall(
+        &self,
+        arm: &ModelRef,
+        firewall: &Arc<Firewall>,
+    ) -> Result<GuardedProvider, ProviderError> {
+        self.connections.with_firewall(arm, firewall)
     }
 
     /// The arms as they are now.
     #[must_use]
-    pub fn arms(&self) -> Arc<[Arm]> {
+    pub fn arms(&self) -> Arc<[Arc<Arm>]> {
         Arc::clone(&lock_ignoring_poison(&self.arms))
     }
 
     /// The arm of that name.
     #[must_use]
-    pub fn find_arm(&self, name: &ModelRef) -> Option<Arm> {
-        self.arms().iter().find(|arm| arm.name() == *name).cloned()
+    pub fn find_arm(&self, name: &ModelRef) -> Option<Arc<Arm>> {
+        self.arms().iter().find(|arm| arm.id == *name).cloned()
     }
 
     /// Returns what is believed about an arm at a kind of task.
@@ -287,7 +307,7 @@ impl Routes {
 
     pub(super) fn current_rest(&self, arm: &Arm) -> Option<Rest> {
         self.with_health(|health| {
-            health.current_rest(health_target(&arm.name(), arm), self.now_ms(), self.zone())
+            health.current_rest(health_target(arm), self.now_ms(), self.zone())
         })
     }
 
@@ -296,12 +316,12 @@ impl Routes {
         lock_ignoring_poison(&self.watch)
             .vitals
             .health
-            .begin_call(health_target(&arm.name(), arm), self.now_ms());
+            .begin_call(health_target(arm), self.now_ms());
     }
 
     /// A call of the arm has failed.
     pub(crate) fn record_failure(&self, arm: &Arm, error: &ProviderError) {
-        self.record_observation(arm.name(), &arm.host, ObservationKind::Failed(error.clone()));
+        self.record_observation(arm.id.clone(), &arm.host, ObservationKind::Failed(error.clone()));
     }
 
     /// A call of the arm has been answered.
@@ -311,15 +331,12 @@ impl Routes {
             tokens: usage.output,
             was_trial: false,
         };
-        self.record_observation(arm.name(), &arm.host, seen);
+        self.record_observation(arm.id.clone(), &arm.host, seen);
     }
 
     /// A call of the arm was given up.
     pub(crate) fn record_abandonment(&self, arm: &Arm) {
-        lock_ignoring_poison(&self.watch)
-            .vitals
-            .health
-            .abandon_call(health_target(&arm.name(), arm));
+        lock_ignoring_poison(&self.watch).vitals.health.abandon_call(health_target(arm));
     }
 
     fn record_observation(&self, arm: ModelRef, host: &str, seen: ObservationKind) {
@@ -387,14 +404,8 @@ impl Routes {
 
     /// The pools that a call of the arm draws on.
     pub(crate) fn draws(&self, arm: &Arm, scope: &Scope) -> Vec<PoolDraw> {
-        let name = arm.name();
-        let call = pool::PlannedCall {
-            arm: &name,
-            sets: &arm.pools,
-            scope,
-            project: &self.options.project,
-        };
-        self.options.limits.draws_for_call(&call, &lock_ignoring_poison(&self.watch).vitals.limits)
+        let learnt = &lock_ignoring_poison(&self.watch).vitals.limits;
+        self.options.limits.draws_for_call(arm, scope, &self.options.project, learnt)
     }
 
     /// Returns the pools with limits that calls of the arms draw on, each pool once.
@@ -412,7 +423,7 @@ impl Routes {
     /// there is room in.
     pub(crate) fn draws_for(&self, arm: &Arm, scope: &Scope, need: &Amount) -> Vec<PoolDraw> {
         let mut draws = self.draws(arm, scope);
-        let (name, now_ms) = (arm.name(), self.now_ms());
+        let (name, now_ms) = (arm.id.clone(), self.now_ms());
         let own = pool::Pool::Arm(name.clone()).to_string();
         let watch = lock_ignoring_poison(&self.watch);
         let learnt = &watch.vitals.limits;

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use gnoma_core::{ModelRequest, text_truncation};
 use gnoma_router::{
-    Need, TaskKind,
+    Arm, Need, TaskKind,
     classify::{self, Classification, ClassificationSource, TaskType, TurnFacts, model},
     rules::{LocalTime, WorkFacts},
 };
 
 use super::{review, routes::RoutingOptions};
-use crate::arm::Arm;
 
 /// Tokens that the small model's answer may take.
 const CLASSIFIER_TOKENS: u32 = 200;

@@ -1,10 +1,12 @@
 //! What happens after a failed call: another arm continues, or the machine receives the failure.
 
+use std::sync::Arc;
+
 use gnoma_core::{ErrorKind, ModelRef, ProviderError, error_policy::FaultScope};
+use gnoma_router::Arm;
 
 use super::state::Session;
 use crate::{
-    arm::Arm,
     routing::{
         failover::{self, FailoverAction, Failure},
         offers::{self, ChoiceContext},
@@ -50,14 +52,14 @@ impl Session {
             return Input::Stayed(error);
         }
         if plan.is_pinned {
-            return Input::Stayed(with_others(error, &routes.arms(), &plan.arm.name()));
+            return Input::Stayed(with_others(error, &routes.arms(), &plan.arm.id));
         }
         let why = if was_called {
             failover::describe_failure(&error, has_content)
         } else {
             error.message.clone()
         };
-        let role = routes.in_place_of(plan, &plan.arm.name(), why.clone());
+        let role = routes.in_place_of(plan, &plan.arm.id, why.clone());
         match self.replace_arm(&error, &why, was_called) {
             Some((from, to)) => Input::Moved { from, to, why: role },
             None => Input::Stayed(error),
@@ -72,7 +74,7 @@ impl Session {
         was_called: bool,
     ) -> Option<(ModelRef, ModelRef)> {
         let mut plan = self.router.plan.take()?;
-        let from = plan.arm.name();
+        let from = plan.arm.id.clone();
         if error.kind == ErrorKind::ContextTooLong {
             // Smaller windows will not do either, where what is known of this one can be right.
             let need = &mut plan.task.need;
@@ -91,10 +93,10 @@ impl Session {
             let waits = !was_called && error.kind == ErrorKind::RateLimited;
             // Where a limit must be waited for, the one that frees first is.
             let soonest = waits.then(|| routes.choose_replacement(&plan, context)).flatten();
-            soonest.filter(|arm| arm.name() != from)
+            soonest.filter(|arm| arm.id != from)
         });
         let moved = next.map(|arm| {
-            let to = arm.name();
+            let to = arm.id.clone();
             plan.move_to(arm, format!("in place of {from}: {why}"));
             (from.clone(), to)
         });
@@ -107,7 +109,7 @@ impl Session {
     }
 }
 
-fn with_others(error: ProviderError, arms: &[Arm], failed: &ModelRef) -> ProviderError {
+fn with_others(error: ProviderError, arms: &[Arc<Arm>], failed: &ModelRef) -> ProviderError {
     // What a provider cannot do for one of its models it cannot do for the others.
     let is_provider = match error.kind.policy().scope {
         FaultScope::Provider | FaultScope::Host => true,
@@ -117,7 +119,7 @@ fn with_others(error: ProviderError, arms: &[Arm], failed: &ModelRef) -> Provide
         |name: &ModelRef| name != failed && (!is_provider || name.provider != failed.provider);
     let others: Vec<String> = arms
         .iter()
-        .map(Arm::name)
+        .map(|arm| arm.id.clone())
         .filter(can_help)
         .take(MAX_OTHERS)
         .map(|name| name.to_string())

@@ -9,7 +9,7 @@ use gnoma_core::{
     store::StoreError,
     tool::split_mcp_name,
 };
-use gnoma_router::pool;
+use gnoma_router::{Arm, pool};
 use tokio::time::timeout;
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
-    arm::Arm,
+    context::Counter,
     prompt::is_from_user,
     routing::{
         ask::{DroppedCall, Hold, Share},
@@ -90,7 +90,7 @@ impl Session {
         let only_counted = |draw: PoolDraw| PoolDraw { limits: Vec::new(), ..draw };
         let draws = self.draws(arm).into_iter().map(only_counted).collect();
         let origin = self.call_origin(arm);
-        let (arm, amount, is_priced) = (arm.name(), call.amount, call.is_priced);
+        let (arm, amount, is_priced) = (arm.id.clone(), call.amount, call.is_priced);
         let ask = ReservationRequest { at_ms, arm, amount, is_priced, draws, origin };
         self.spending.settle_in_time(async move {
             match ledger.reserve(ask).await {
@@ -167,11 +167,11 @@ impl Session {
             // The members have settled for themselves.
             return self.tell_costs(shares.take_shares()).await;
         }
-        let (name, at_ms) = (arm.name(), self.router.routes.now_ms());
+        let (name, at_ms) = (arm.id.clone(), self.router.routes.now_ms());
         let history = self.turn.history();
         let answer = history.get(messages).filter(|it| it.role() == Role::Assistant);
         let known = messages + usize::from(answer.is_some());
-        self.spending.tracker.record_usage(usage, history, known, arm.token_counter());
+        self.spending.tracker.record_usage(usage, history, known, Counter::for_arm(&arm));
         self.prompts.gauge.with_cache(|cache| cache.record_usage(usage, arm.price));
         self.router.warm.insert(name.clone(), WarmPrompt { tokens: usage.total_tokens(), at_ms });
         let hold = self.spending.hold.take();

@@ -41,7 +41,7 @@ impl Session {
             return Ok(());
         }
         let routes = Arc::clone(&self.router.routes);
-        let arm = plan.arm.name();
+        let arm = plan.arm.id.clone();
         let (context, warm) = (plan.task.need.context_tokens, self.router.warm.get(&arm));
         let amount = routes.expected_amount(&plan.arm, context, warm);
         let draws = routes.draws_for(&plan.arm, &self.router.scope, &amount);

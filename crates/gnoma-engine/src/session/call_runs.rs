@@ -54,7 +54,7 @@ impl Session {
             ToolOutcome::Done(output) | ToolOutcome::Failed(output) => {
                 plan.signals.record_diff(output.diff.as_deref());
                 if output.diff.is_some() {
-                    plan.parts.credit_arm(&plan.arm.name());
+                    plan.parts.credit_arm(&plan.arm.id);
                 }
                 if let Some(report) = &output.report {
                     plan.signals.command_ended(report);

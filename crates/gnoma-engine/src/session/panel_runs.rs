@@ -5,14 +5,14 @@
 //! what was read, how they would go about it, and one way is taken. Only then is anything changed, by
 //! one arm: whose way it is, or the arm in charge where the way is made of several.
 
-use std::panic::AssertUnwindSafe;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use gnoma_core::{ErrorKind, Event, ModelRequest, ProviderError, Role, session::NoticeLevel};
+use gnoma_router::Arm;
 
 use super::state::{FrontEndGone, PendingWork, Session};
 use crate::{
-    arm::Arm,
     routing::{
         OWN,
         arm_panel::{self, Panel, PanelAuthors, Shares},
@@ -30,8 +30,8 @@ impl Session {
 
     fn panel_of(
         &self,
-        members: Vec<Arm>,
-        own: Option<(Arm, String)>,
+        members: Vec<Arc<Arm>>,
+        own: Option<(Arc<Arm>, String)>,
         request: ModelRequest,
     ) -> Option<Panel> {
         let plan = self.router.plan.as_ref()?;
@@ -59,8 +59,8 @@ impl Session {
         let free = || Input::Conferred { note: arm_panel::FREE.to_owned() };
         let Some(plan) = &self.router.plan else { return self.inbox.push_back(free()) };
         // What the first has opened is not for everybody.
-        let may_see = |arm: &&Arm| routes.kept_from(&arm.name(), &plan.task).is_none();
-        let beside: Vec<Arm> = plan.beside.iter().filter(may_see).cloned().collect();
+        let may_see = |arm: &&Arc<Arm>| routes.kept_from(&arm.id, &plan.task).is_none();
+        let beside: Vec<Arc<Arm>> = plan.beside.iter().filter(may_see).cloned().collect();
         let arm = plan.arm.clone();
         if beside.is_empty() {
             let text = "no other model may see the files that were opened";

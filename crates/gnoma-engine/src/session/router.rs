@@ -12,15 +12,12 @@ use gnoma_core::{
 use gnoma_router::{pool::Scope, rules::MatchedPaths};
 
 use super::thinking::Thinking;
-use crate::{
-    arm::Arm,
-    routing::{
-        OWN,
-        offers::{ChoiceContext, WarmPrompt},
-        plan::RoutePlan,
-        routes::Routes,
-        signals::ToolHandling,
-    },
+use crate::routing::{
+    OWN,
+    offers::{ChoiceContext, WarmPrompt},
+    plan::RoutePlan,
+    routes::Routes,
+    signals::ToolHandling,
 };
 
 /// The arm that a person has chosen by name, if any.
@@ -163,7 +160,7 @@ impl Router {
 
     /// The model of this name, if there is one: `provider/model`, the model, or a word of its name.
     pub(super) fn model_by_name(&self, wanted: &str) -> Option<ModelRef> {
-        let names: Vec<ModelRef> = self.routes.arms().iter().map(Arm::name).collect();
+        let names: Vec<ModelRef> = self.routes.arms().iter().map(|arm| arm.id.clone()).collect();
         find_model(wanted, names.iter()).cloned()
     }
 
@@ -221,7 +218,7 @@ impl Router {
     /// now.
     pub(super) fn kept_from(&self) -> Option<ProviderError> {
         let plan = self.plan.as_ref().filter(|_| self.concern.is_asked_for())?;
-        let arm = plan.arm.name();
+        let arm = plan.arm.id.clone();
         let why = self.routes.kept_from(&arm, &plan.task)?;
         let hint = "Name a model that may see it, with --model or /model, or change the rule.";
         let text = format!("{arm} may not see what was opened: it {why}");

@@ -8,6 +8,7 @@ use gnoma_core::{
     lifecycle::{Point, PointKind},
     session::{NoticeLevel, Routing},
 };
+use gnoma_router::Arm;
 use tokio::time::timeout;
 
 use super::{
@@ -16,7 +17,6 @@ use super::{
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
-    arm::Arm,
     routing::{
         OWN,
         ask::{Account, ArmReply, Share},
@@ -56,7 +56,7 @@ impl Session {
         let is_limited = heard.is_some() || !limited().is_empty();
         let ledger = routes.ledger().filter(|_| is_limited).cloned();
         let classifier = routes.options.classifier.as_ref().filter(|_| count > 1);
-        let may_see = |arm: &Arm| routes.kept_from(&arm.name(), &task).is_none();
+        let may_see = |arm: &Arc<Arm>| routes.kept_from(&arm.id, &task).is_none();
         let classifier = classifier.and_then(|name| routes.find_arm(name)).filter(may_see);
         if heard.is_none() && ledger.is_none() && classifier.is_none() {
             return self.begin_route(&task, Vec::new(), Vec::new()).await;
@@ -85,7 +85,7 @@ impl Session {
             return signals::classify_reaction(&task.words, &plan.task.words);
         }
         // The words of a step are no reaction, but a person may want a stronger model for it.
-        self.router.failed_models.contains(&plan.arm.name()).then_some(false)
+        self.router.failed_models.contains(&plan.arm.id).then_some(false)
     }
 
     /// Begins the way of the turn with what is known of its task. `shares`: what finding out took.
@@ -282,14 +282,14 @@ fn has_images(message: &Message) -> bool {
 /// as well if it does not answer.
 async fn classify_task(
     task: Task,
-    classifier: Option<Arm>,
+    classifier: Option<Arc<Arm>>,
     account: &Account,
 ) -> (Task, Vec<Share>, Option<String>) {
     let Some(arm) = classifier else { return (task, Vec::new(), None) };
     let request = task.classifier_request(&arm);
     let ArmReply { text, shares } = account.ask_arm(&arm, request, CLASSIFIER_PATIENCE).await;
     let failure = text.as_ref().err().map(|error| {
-        let name = arm.name();
+        let name = arm.id.clone();
         format!("{name}, which classifies requests (`slm`), does not answer: {error}")
     });
     (task.with_judgement(text.ok().as_deref()), shares, failure)

@@ -9,6 +9,7 @@ use gnoma_core::{
     task::box_future,
     tool::{ChildEnd, ChildLink, ChildTask, Parent, SpawnError, Spawner},
 };
+use gnoma_router::Arm;
 use tokio::sync::oneshot;
 
 use super::{
@@ -17,13 +18,10 @@ use super::{
     side_answer::{SideAnswer, SideQuestionError},
     state::Session,
 };
-use crate::{
-    arm::Arm,
-    routing::{
-        ask::{Account, Share},
-        offers::ChoiceContext,
-        review::plain_request,
-    },
+use crate::routing::{
+    ask::{Account, Share},
+    offers::ChoiceContext,
+    review::plain_request,
 };
 
 /// Most tokens of an answer, thinking included.
@@ -70,7 +68,7 @@ impl Session {
 
     /// Returns the arms that may be asked beside the conversation, in the order in which they are asked, or the
     /// reason why none may.
-    fn arms_beside(&mut self, wanted: Option<&str>) -> Result<Vec<Arm>, SideQuestionError> {
+    fn arms_beside(&mut self, wanted: Option<&str>) -> Result<Vec<Arc<Arm>>, SideQuestionError> {
         self.look_for_paths();
         let (task, answering) = (self.current_task(), self.answering_arm());
         let context = self.router.choice_context();
@@ -83,7 +81,7 @@ impl Session {
         let context = ChoiceContext { pin: named.as_ref(), ..context };
         let free = named.as_ref().map(|_| routes.rank_summarizers(&task, context, None));
         let mut arms = free.unwrap_or_default();
-        arms.retain(|arm| named.as_ref() == Some(&arm.name()));
+        arms.retain(|arm| named.as_ref() == Some(&arm.id));
         if arms.is_empty() {
             return Err(SideQuestionError::UnknownModel(wanted.to_owned()));
         }
@@ -93,7 +91,7 @@ impl Session {
 
 /// A question, and the arms that are asked.
 struct SideRequest {
-    arms: Result<Vec<Arm>, SideQuestionError>,
+    arms: Result<Vec<Arc<Arm>>, SideQuestionError>,
     account: Account,
     system: String,
     text: String,
@@ -110,7 +108,7 @@ impl SideRequest {
             shares.extend(said.shares);
             match said.text {
                 Ok(text) => return Ok(text),
-                Err(error) => failures.push((arm.name(), error)),
+                Err(error) => failures.push((arm.id.clone(), error)),
             }
         }
         Err(SideQuestionError::AllFailed(failures))

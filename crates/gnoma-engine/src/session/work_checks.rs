@@ -1,6 +1,6 @@
 //! Checks the work of a turn before it is delivered. If a check fails, the next arm gets the work and the findings.
 
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use gnoma_core::{
@@ -9,10 +9,10 @@ use gnoma_core::{
     session::{NoticeLevel, Outcome},
     tool::{Tier, ToolKind},
 };
+use gnoma_router::Arm;
 
 use super::state::{FrontEndGone, PendingWork, ReviewOutcome, Session};
 use crate::{
-    arm::Arm,
     routing::{
         ask::Account,
         review::{self, Review, Work},
@@ -53,7 +53,7 @@ impl Session {
                     return self.start_review().await;
                 };
                 let tool = shell.name.clone();
-                if let Some(arm) = self.router.plan.as_ref().map(|plan| plan.arm.name()) {
+                if let Some(arm) = self.router.plan.as_ref().map(|plan| plan.arm.id.clone()) {
                     self.emit(Event::Checking { arm, by: quote_commands(&commands) }).await?;
                 }
                 let else_review = verify == Verify::Auto;
@@ -96,7 +96,7 @@ impl Session {
     /// Calls the reviewer of the work.
     pub(super) async fn start_review(&mut self) -> Result<(), FrontEndGone> {
         let Some(plan) = &self.router.plan else { return Ok(()) };
-        let author = plan.arm.name();
+        let author = plan.arm.id.clone();
         let routes = &self.router.routes;
         let reviewers = match routes.options.verify {
             Verify::Checks | Verify::Off => Vec::new(),
@@ -104,7 +104,7 @@ impl Session {
                 routes.rank_reviewers(&plan.task, self.router.moment_of(plan), Some(&author))
             }
         };
-        let Some(first) = reviewers.first().map(Arm::name) else {
+        let Some(first) = reviewers.first().map(|arm| arm.id.clone()) else {
             let nobody = Finding::without_check("no model is available to review it");
             self.inbox.push_back(Input::Found(nobody));
             return Ok(());
@@ -150,7 +150,7 @@ impl Session {
         let Some(plan) = &mut self.router.plan else {
             return self.concluded_again(by, passed, evidence).await;
         };
-        let arm = plan.arm.name();
+        let arm = plan.arm.id.clone();
         plan.close_attempt(passed);
         let said = match passed {
             Some(passed) => {
@@ -171,7 +171,7 @@ impl Session {
             self.inbox.push_back(Input::Checked(WorkCheckOutcome::Deliver));
             return Ok(());
         };
-        let to = next.name();
+        let to = next.id.clone();
         let why = "its work did not pass review".to_owned();
         let why = router.routes.in_place_of(plan, &arm, why);
         plan.begin_again(next, format!("the work of {arm} did not pass review"));
@@ -184,14 +184,14 @@ impl Session {
 
 /// Asks one reviewer after the other until one has said something that can be read.
 async fn ask_reviewers(
-    reviewers: &[Arm],
+    reviewers: &[Arc<Arm>],
     work: &Work,
     account: &Account,
     nonce: u64,
 ) -> ReviewOutcome {
     let (mut shares, mut failures) = (Vec::new(), Vec::new());
     for reviewer in reviewers.iter().take(MOST_REVIEWERS) {
-        let by = reviewer.name();
+        let by = reviewer.id.clone();
         let request = review::review_request(reviewer, work, nonce);
         let said = account.ask_arm(reviewer, request, REVIEW_PATIENCE).await;
         shares.extend(said.shares);

@@ -4,20 +4,20 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Command, Content, ErrorKind, Event, ModelRef, Price, ProviderError, StopReason, StreamEvent,
-    ToolOutcome, Usage,
+    Command, Content, ErrorKind, Event, Price, ProviderError, StopReason, StreamEvent, ToolOutcome,
+    Usage,
     ledger::{Amount, Ledger as _, Limit, PoolDraw, Total, Unit, Window},
     session::{Outcome, PermissionMode, SessionState},
     tool::Access,
 };
 use gnoma_engine::{
-    Arm, GatePlace, Handle, Limits, PersistenceOptions, Routes, Session,
+    GatePlace, Handle, Limits, PersistenceOptions, Routes, Session, connect_arm,
     routing::{self, Verify},
     session::Options,
 };
 use gnoma_guard::{firewall::Connection, permission::Permissions};
 use gnoma_router::{
-    Prior, Router, Tuning,
+    Arm, Prior, Published, Router, Tuning,
     pool::{self, Caps, Scope},
 };
 use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
@@ -180,19 +180,13 @@ fn session_options<const N: usize>(
             ..routing::RoutingOptions::default()
         },
     );
-    let known = arms.iter().map(|(model, _, _, quality)| gnoma_router::Arm {
-        id: ModelRef { provider: "fake".into(), model: (*model).to_owned() },
-        facts: Default::default(),
-        priors: Default::default(),
-        overall: Some(Prior { quality: *quality, cost: 0.1, tasks: 300.0 }),
-    });
-    let known = known.collect();
-    let arms = arms.map(|(model, provider, price, _)| {
-        let connection = Connection::new(provider, false);
+    routes.set_arms(arms.map(|(model, provider, price, quality)| {
+        let overall = Some(Prior { quality, cost: 0.1, tasks: 300.0 });
+        let published = Arc::new(Published { overall, ..Published::default() });
         let (host, account) = (model.into(), "FAKE_KEY".into());
-        Arm { price: Some(price), host, account, ..Arm::new(connection, model) }
-    });
-    routes.set_arms(arms.into(), known);
+        let (arm, connection) = connect_arm(Connection::new(provider, false), model);
+        (Arm { price: Some(price), host, account, published, ..arm }, connection)
+    }));
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("seen"));
     Options {
         id: scope.session().to_owned(),

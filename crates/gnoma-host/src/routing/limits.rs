@@ -217,7 +217,11 @@ pub(super) fn unknown_names(
 mod tests {
     use gnoma_config::Sources;
     use gnoma_core::ledger::Unit;
-    use gnoma_router::{pool::LearntLimits, rules::LocalTime};
+    use gnoma_router::{
+        Arm,
+        pool::{LearntLimits, Scope},
+        rules::LocalTime,
+    };
 
     use super::*;
     use crate::project_settings::ProjectSettings;
@@ -290,14 +294,9 @@ mod tests {
         );
         assert_eq!(wishes.options.value_micro_usd, 8_000_000);
         assert_eq!(wishes.warnings.len(), 1);
-        let arm = ModelRef { provider: "x".into(), model: "y".into() };
-        let call = gnoma_router::pool::PlannedCall {
-            arm: &arm,
-            sets: &[],
-            scope: &gnoma_router::pool::Scope::new("s"),
-            project: "p",
-        };
-        let draws = wishes.options.limits.draws_for_call(&call, &LearntLimits::default());
+        let arm = Arm::new(ModelRef { provider: "x".into(), model: "y".into() });
+        let (scope, learnt) = (Scope::new("s"), LearntLimits::default());
+        let draws = wishes.options.limits.draws_for_call(&arm, &scope, "p", &learnt);
         let caps: Vec<_> = draws.iter().flat_map(|draw| &draw.limits).collect();
         assert_eq!(caps.len(), 1);
         assert_eq!((caps[0].unit, caps[0].most), (Unit::MicroUsd, 2_500_000));

@@ -23,18 +23,18 @@ use std::{
 
 use gnoma_config::settings::RouterMode;
 use gnoma_core::{
-    ModelRef, Price, bounded_file, home, ledger::Total, protocol::Environment, store::SessionId,
+    ModelInfo, ModelRef, Price, bounded_file, home, ledger::Total, protocol::Environment,
+    store::SessionId,
 };
-use gnoma_engine::{Arm, Routes, routing::RoutingOptions};
-use gnoma_guard::privacy::PersistentData;
+use gnoma_engine::{Routes, routing::RoutingOptions};
+use gnoma_guard::{firewall::Connection, privacy::PersistentData};
 use gnoma_llm::catalogue::{self, Overlay};
-use gnoma_router::{Router, Tuning, rules};
+use gnoma_router::{Arm, Router, Tuning, rules};
 
 pub(crate) use self::first_arm::{run_overrides, settings_with_overrides};
 use self::{
-    arms::{ArmFactory, BuiltArm, ReportedModel},
+    arms::ArmFactory,
     discovery::{DiscoverySources, FoundModels, KnownArms},
-    first_arm::FirstArm,
     limits::RouterInput,
     memory::{OutcomeRecorder, ScoreStore},
     roster::{Roster, UnusableModel},
@@ -185,15 +185,15 @@ fn ledger_file(project: &Project) -> PathBuf {
 pub fn published_arms<'a>(
     project: &Project,
     arms: impl Iterator<Item = &'a ModelRef>,
-) -> Vec<gnoma_router::Arm> {
+) -> Vec<Arc<Arm>> {
     let settings = &project.routing;
     let catalogue = load_catalogue(project);
-    arms.map(|name| arms::known_arm(settings, &catalogue, name).1).collect()
+    arms.map(|name| Arc::new(arms::known_arm(settings, &catalogue, name))).collect()
 }
 
 /// The price of a model as settings or the catalogue have it, if it is known.
 pub(crate) fn price_of(project: &Project, arm: &ModelRef) -> Option<Price> {
-    arms::known_arm(&project.routing, &load_catalogue(project), arm).0
+    arms::known_arm(&project.routing, &load_catalogue(project), arm).price
 }
 
 /// The known prices of the existing arms and of those that were used.
@@ -206,7 +206,7 @@ pub fn known_prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price
     gnoma_core::sort::by_key(&mut names, ToString::to_string);
     names.dedup();
     let priced = |name: ModelRef| {
-        let price = arms::known_arm(settings, &catalogue, &name).0?;
+        let price = arms::known_arm(settings, &catalogue, &name).price?;
         Some((name, price))
     };
     names.into_iter().filter_map(priced).collect()
@@ -253,7 +253,7 @@ pub async fn prepare_routes(project: &Project, wanted: &RoutesRequest) -> Result
     let mut workshop =
         DiscoverySources { maker, arms: names, servers: roster.to_ask, known: Arc::clone(&known) };
     let made = workshop.make_arms(&FoundModels::new());
-    let Some(model) = made.first().map(|made| made.arm.name()) else {
+    let Some(model) = made.first().map(|(arm, _)| arm.id.clone()) else {
         return Err(first_arm::no_arm_error(&roster.left));
     };
     if let Some(note) = owner::owner_notice(&project.routing, &overrides, &model) {
@@ -261,7 +261,7 @@ pub async fn prepare_routes(project: &Project, wanted: &RoutesRequest) -> Result
     }
     let options = routing_options(project, wanted, workshop.maker.settings(), &made, &known);
     let options = RoutingOptions { pinned: is_pinned.then(|| model.clone()), ..options };
-    let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
+    let names: Vec<ModelRef> = made.iter().map(|(arm, _)| arm.id.clone()).collect();
     // Without a search beside the session, models that a rule wants are looked for before it.
     let looks = !wanted.grows && rules::misses_arms(&options.rules, &names);
     let has_choice = !is_pinned && (made.len() > 1 || wanted.grows || looks);
@@ -298,12 +298,12 @@ async fn find_arm_names(
         is_pinned || roster.arms.is_empty() || is_default_open(maker.settings(), &roster.arms);
     if is_first_needed {
         match first_arm::find_first_arm(maker, http, &project.firewall, is_pinned).await {
-            Ok(FirstArm { arm, told }) => names.push((arm, told)),
+            Ok(first) => names.push(first),
             Err(error) => {
                 let others = roster
                     .arms
                     .iter()
-                    .any(|arm| maker.make_arm(arm, ReportedModel::default()).is_ok());
+                    .any(|arm| maker.make_arm(arm, &ModelInfo::default()).is_ok());
                 let is_set_up = maker.settings().provider.default.is_some();
                 if !is_pinned && !is_set_up && !others && !roster.left.is_empty() {
                     // Something was set up, and what is wrong with it says more than how to begin.
@@ -322,8 +322,8 @@ async fn find_arm_names(
         if names.iter().any(|(known, _)| *known == arm) {
             continue;
         }
-        match maker.make_arm(&arm, ReportedModel::default()) {
-            Ok(_) => names.push((arm, ReportedModel::default())),
+        match maker.make_arm(&arm, &ModelInfo::default()) {
+            Ok(_) => names.push((arm, ModelInfo::default())),
             Err(why) => {
                 roster.left.push(UnusableModel { name: arm.to_string(), why: why.to_string() });
             }
@@ -334,7 +334,7 @@ async fn find_arm_names(
 
 /// Says of an arm whose price is not known that the settings have only a part of it.
 fn half_price(arm: &Arm, settings: &RoutingSettings) -> Option<String> {
-    let name = arm.name().to_string();
+    let name = arm.id.to_string();
     let said = settings.arms.get(&name).filter(|_| arm.price.is_none())?;
     (said.input_price.is_some() || said.output_price.is_some()).then(|| {
         format!("`[[arms]] id = \"{name}\"`: a price needs both `input_price` and `output_price`")
@@ -345,14 +345,14 @@ fn half_price(arm: &Arm, settings: &RoutingSettings) -> Option<String> {
 fn convert_reported(
     project: &Project,
     settings: &RoutingSettings,
-    made: &[BuiltArm],
+    made: &[(Arm, Connection)],
 ) -> RouterInput {
     let home = project.environment().home();
     let RouterInput { options, mut warnings } = limits::convert_settings(settings, home.as_deref());
-    let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
+    let names: Vec<ModelRef> = made.iter().map(|(arm, _)| arm.id.clone()).collect();
     let providers = provider_names::provider_names(&settings.provider);
     warnings.extend(limits::unknown_names(&settings.router.roles, &names, &providers));
-    warnings.extend(made.iter().filter_map(|made| half_price(&made.arm, settings)));
+    warnings.extend(made.iter().filter_map(|(arm, _)| half_price(arm, settings)));
     warnings.extend(unused_settings::at_start(project, settings));
     if limits::ask_the_time(&options.rules) && jiff::tz::TimeZone::try_system().is_err() {
         let unknown = "cannot find the time zone; hours in rules are read as UTC";
@@ -366,7 +366,7 @@ fn routing_options(
     project: &Project,
     wanted: &RoutesRequest,
     settings: &RoutingSettings,
-    made: &[BuiltArm],
+    made: &[(Arm, Connection)],
     known: &KnownArms,
 ) -> RoutingOptions {
     let Project { spec, places, shared, firewall, .. } = project;
@@ -416,7 +416,7 @@ fn tell_worse_arms(project: &Project, book: &ScoreStore) {
 }
 
 /// The router as it was left; a fresh one where there is no choice, or where nothing may be known.
-fn load_router(project: &Project, has_choice: bool, made: &[BuiltArm]) -> Router {
+fn load_router(project: &Project, has_choice: bool, made: &[(Arm, Connection)]) -> Router {
     let fresh = || Router::new(Tuning::default());
     if !has_choice
         || !guard_setup::to_privacy(project.routing.privacy).can_save(PersistentData::Learning)
@@ -424,7 +424,7 @@ fn load_router(project: &Project, has_choice: bool, made: &[BuiltArm]) -> Router
         return fresh();
     }
     let book = score_book(project);
-    let known: Vec<_> = made.iter().map(|made| made.published.clone()).collect();
+    let known: Vec<_> = made.iter().map(|(arm, _)| Arc::new(arm.clone())).collect();
     let read = book.read();
     if read.as_ref().is_ok_and(|kept| !kept.worse.is_empty()) {
         tell_worse_arms(project, &book);
@@ -445,6 +445,6 @@ fn load_router(project: &Project, has_choice: bool, made: &[BuiltArm]) -> Router
 }
 
 /// Routes of one arm, of which nothing is kept.
-pub fn single_arm_routes(arm: Arm) -> Arc<Routes> {
+pub fn single_arm_routes(arm: (Arm, Connection)) -> Arc<Routes> {
     Arc::new(Routes::with_single_arm(arm))
 }

@@ -22,7 +22,7 @@ use gnoma_core::{
     tool::{Access, BoxFuture, Spawner},
 };
 use gnoma_engine::{
-    Arm, GatePlace, Limits, PersistenceOptions, Rights, Routes, Session,
+    GatePlace, Limits, PersistenceOptions, Rights, Routes, Session, connect_arm,
     routing::{self, Verify},
     session::Options,
 };
@@ -36,7 +36,7 @@ use gnoma_host::live::{
     Services, SessionChangeResult, SessionOpening,
 };
 use gnoma_router::{
-    Router, Tuning,
+    Arm, Router, Tuning,
     pool::{Caps, PoolLimits, Scope},
 };
 use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
@@ -148,9 +148,9 @@ impl World {
         if let Some(team) = &self.team {
             return team(id);
         }
-        let arm = Arm::new(Connection::new((self.make)(id), false), "m");
+        let (arm, connection) = connect_arm(Connection::new((self.make)(id), false), "m");
         let Some((ledger, caps)) = &self.spending else {
-            return Arc::new(Routes::with_single_arm(arm));
+            return Arc::new(Routes::with_single_arm((arm, connection)));
         };
         let price = Price { input: 1_000_000, output: 1_000_000, ..Price::default() };
         let options = routing::RoutingOptions {
@@ -162,7 +162,7 @@ impl World {
             ..routing::RoutingOptions::default()
         };
         let routes = Routes::new(Router::new(Tuning::default()), options);
-        routes.set_arms(vec![Arm { price: Some(price), ..arm }], Vec::new());
+        routes.set_arms([(Arm { price: Some(price), ..arm }, connection)]);
         Arc::new(routes)
     }
 

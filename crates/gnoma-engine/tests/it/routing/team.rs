@@ -16,11 +16,13 @@ use gnoma_core::{
     tool::{Access, CommandReport, ToolKind, ToolOutput},
 };
 use gnoma_engine::{
-    Arm, PersistenceOptions, Routes,
+    PersistenceOptions, Routes, connect_arm,
     routing::{OutcomeStore, RoutingOptions, Strategy, Verify},
 };
 use gnoma_guard::firewall::Connection;
-use gnoma_router::{Prior, Router, TaskOutcome as Learnt, Tuning, pool::PoolLimits};
+use gnoma_router::{
+    Arm, Prior, Published, Router, TaskOutcome as Learnt, Tuning, pool::PoolLimits,
+};
 use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
 use serde_json::{Value, json};
 
@@ -130,23 +132,20 @@ pub(super) fn team_resumed(
         ..options
     };
     let routes = Arc::new(Routes::new(Router::new(Tuning::default()), options));
-    let (mut arms, mut known, mut providers) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut arms, mut providers) = (Vec::new(), Vec::new());
     for Member { model, quality, cost, price, tools, window, pools, answers } in members {
         let provider = Arc::new(FakeProvider::new(answers));
         let connection = Connection::new(Arc::clone(&provider) as _, false);
         let pools = pools.iter().map(|pool| (*pool).to_owned()).collect();
         let (host, context_window) = (model.into(), window);
-        let arm = Arm::new(connection, model);
-        arms.push(Arm { price, tools, host, context_window, pools, ..arm });
-        known.push(gnoma_router::Arm {
-            id: name(model),
-            facts: Default::default(),
-            priors: Default::default(),
-            overall: Some(Prior { quality, cost, tasks: 300.0 }),
-        });
+        let overall = Some(Prior { quality, cost, tasks: 300.0 });
+        let published = Arc::new(Published { overall, ..Published::default() });
+        let (arm, connection) = connect_arm(connection, model);
+        let arm = Arm { price, tools, host, context_window, pools, published, ..arm };
+        arms.push((arm, connection));
         providers.push(provider);
     }
-    routes.set_arms(arms, known);
+    routes.set_arms(arms);
     let tools = tools.into_iter().map(|tool| Arc::new(tool) as _).collect();
     let handle = spawn(Arc::clone(&routes), firewall, tools, asked, keeping, history);
     let provider = Arc::clone(&providers[0]);

@@ -1,10 +1,12 @@
 //! `gnoma router arms`: the models to choose from, and what is known about each.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use gnoma_core::{Price, json_value::json};
-use gnoma_engine::{Arm, Routes, routing::Speed};
+use gnoma_engine::{Routes, routing::Speed};
 use gnoma_llm::catalogue;
-use gnoma_router::pool;
+use gnoma_router::{Arm, pool};
 use serde_json::Value;
 
 use super::money::MICRO;
@@ -23,7 +25,7 @@ use crate::{
 const STALE_DAYS: u32 = 120;
 
 /// An arm with the reason why it cannot be asked now; `None` if it can.
-type ListedArm = (Arm, Option<String>);
+type ListedArm = (Arc<Arm>, Option<String>);
 
 pub(super) async fn run(project: &Project, name: Option<&str>, json: bool) -> Result<Exit> {
     let mut ready = preview::prepare_preview(project, None).await?;
@@ -56,11 +58,11 @@ fn render_list(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> Str
     let rows = arms.iter().map(|(arm, barred)| {
         let state = if barred.is_some() { "not now" } else { "ready" };
         [
-            arm.name().to_string(),
+            arm.id.to_string(),
             describe_price(arm.price),
             describe_window(arm.context_window),
             state.to_owned(),
-            describe_speed(ready.routes.speed(&arm.name())),
+            describe_speed(ready.routes.speed(&arm.id)),
             describe_abilities(arm),
         ]
     });
@@ -68,7 +70,7 @@ fn render_list(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> Str
     let mut text = table::render_table(head, rows);
     for (arm, barred) in arms {
         let Some(why) = barred else { continue };
-        let name = arm.name().to_string();
+        let name = arm.id.to_string();
         // The reason why a model rests begins with its name.
         let is_named = why.starts_with(&name);
         text.push_str(&if is_named { format!("{why}\n") } else { format!("{name}: {why}\n") });
@@ -82,7 +84,7 @@ fn render_list(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> Str
 
 fn is_meant(arm: &Arm, name: Option<&str>) -> bool {
     let wanted = name.unwrap_or_default().to_lowercase();
-    arm.name().to_string().to_lowercase().contains(&wanted)
+    arm.id.to_string().to_lowercase().contains(&wanted)
 }
 
 /// Returns the reason why an arm cannot be asked now; `None` if it can.
@@ -94,9 +96,8 @@ fn barred_reason(
     let own: Vec<String> = routes.pools_of(arm);
     let levels: Vec<_> = levels.iter().filter(|level| own.contains(&level.pool)).cloned().collect();
     let call = routes.typical_call(arm);
-    let rests = routes
-        .rest_reason(arm)
-        .or_else(|| routes.provider_refusal(&arm.name()).map(|(why, _)| why));
+    let rests =
+        routes.rest_reason(arm).or_else(|| routes.provider_refusal(&arm.id).map(|(why, _)| why));
     rests.or_else(|| pool::refusal_reason(&levels, &call, clock::now_ms(), clock::local_time_zone))
 }
 
@@ -147,7 +148,7 @@ fn describe_abilities(arm: &Arm) -> String {
 
 fn arm_to_json(arm: &Arm, routes: &Routes, barred: Option<&str>) -> Value {
     json!({
-        "arm": arm.name().to_string(),
+        "arm": arm.id.to_string(),
         "price_micro_usd_per_million": arm.price,
         "context_window": arm.context_window,
         "max_output_tokens": arm.max_output_tokens,
@@ -158,7 +159,7 @@ fn arm_to_json(arm: &Arm, routes: &Routes, barred: Option<&str>) -> Value {
         "local": arm.stays_here,
         "pools": arm.pools,
         "cost_weight": arm.cost_weight,
-        "speed_seen": routes.speed(&arm.name()),
+        "speed_seen": routes.speed(&arm.id),
         "barred": barred,
     })
 }

@@ -143,7 +143,7 @@ fn resting_to_json(rest: &RestingTarget, now_ms: i64) -> Value {
 /// Returns the limits that providers have reported, by arm, with the time of each report.
 fn provider_limits_json(routes: &Routes) -> Vec<Value> {
     let arms = routes.arms();
-    let arms = arms.iter().map(|arm| (arm.name(), routes.known_limits(&arm.name())));
+    let arms = arms.iter().map(|arm| (arm.id.clone(), routes.known_limits(&arm.id)));
     arms.filter(|(_, told)| !told.is_empty())
         .map(|(arm, told)| json!({ "arm": arm.to_string(), "limits": told }))
         .collect()

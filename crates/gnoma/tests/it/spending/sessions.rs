@@ -8,7 +8,7 @@ use gnoma_core::{
     tool::Access,
 };
 use gnoma_engine::{
-    Arm, GatePlace, Handle, Limits, PersistenceOptions, Routes, Session,
+    GatePlace, Handle, Limits, PersistenceOptions, Routes, Session, connect_arm,
     routing::{OWN, RoutingOptions, Strategy, Verify},
     session,
 };
@@ -20,7 +20,7 @@ use gnoma_guard::{
 use gnoma_llm::{Profile, Protocol, connect_provider};
 use gnoma_net::{Http, HttpOptions};
 use gnoma_router::{
-    Router, Tuning,
+    Arm, Router, Tuning,
     pool::{self, Caps},
 };
 use gnoma_store::{OpenedLedger, SqliteLedger};
@@ -78,7 +78,8 @@ fn routes(url: &str, ledger: &Arc<SqliteLedger>) -> Routes {
     let profile = Profile::new("test", Protocol::OpenAi, format!("{url}/v1"));
     let provider = connect_provider(profile, Http::new(HttpOptions::default()));
     let connection = Connection::new(provider, false);
-    routes.set_arms(vec![Arm { price: Some(PRICE), ..Arm::new(connection, "m1") }], Vec::new());
+    let (arm, connection) = connect_arm(connection, "m1");
+    routes.set_arms([(Arm { price: Some(PRICE), ..arm }, connection)]);
     routes
 }
 

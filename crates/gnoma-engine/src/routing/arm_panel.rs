@@ -15,7 +15,10 @@ use gnoma_core::{
     ErrorKind, EventStream, Message, ModelRef, ModelRequest, ProviderError, StopReason,
     StreamEvent, ToolChoice, Usage, text_truncation,
 };
-use gnoma_router::Arm;
+use gnoma_router::{
+    Arm,
+    choice::{CollaborationMode, PanelAuthors},
+};
 use serde::Deserialize;
 
 use super::{
@@ -56,15 +59,6 @@ pub(crate) const FREE: &str = "The proposals could not be compared. Follow your 
 /// The reason for refusing a call that changes something before an approach is chosen.
 pub(crate) const ONLY_LOOKS: &str = "only look for now: changes come once an approach is chosen";
 
-/// The way in which several arms work together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CollaborationMode {
-    /// A judge picks one answer.
-    Ensemble,
-    /// One writes an answer out of all.
-    Synthesis,
-}
-
 /// Usage of the calls so far; shared with whoever counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shares(Arc<Mutex<Tally>>);
@@ -75,19 +69,6 @@ struct Tally {
     usage: Usage,
     answer: Option<PanelAuthors>,
     failures: Vec<String>,
-}
-
-/// The arms behind the chosen answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PanelAuthors {
-    /// The arms that answered.
-    pub(crate) members: Vec<ModelRef>,
-    /// The arm that judged or wrote, if any did.
-    pub(crate) chair: Option<ModelRef>,
-    /// The author of the chosen answer.
-    pub(crate) author: ModelRef,
-    /// They are made of several answers.
-    pub(crate) is_merged: bool,
 }
 
 impl Shares {

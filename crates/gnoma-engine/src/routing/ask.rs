@@ -18,6 +18,7 @@ use gnoma_core::{
 use gnoma_guard::firewall::Firewall;
 use gnoma_router::{
     Arm, TaskKind,
+    choice::{OVERHEAD_TOKENS, TYPICAL_ANSWER},
     pool::{self, Expectation, Scope},
 };
 use tokio::time::{Instant, timeout_at};
@@ -26,8 +27,7 @@ use super::{
     OWN,
     call_origin::UsedExtensions,
     meter::Meter,
-    offers::{OVERHEAD_TOKENS, TYPICAL_ANSWER},
-    routes::Routes,
+    routes::{self, Routes},
 };
 use crate::{compact, tokens};
 
@@ -181,7 +181,7 @@ impl Drop for ArmCallInProgress<'_> {
         // Settled at once: other sessions have the room that is left over.
         if let Some(mut hold) = left.hold.take() {
             let call =
-                routes.settled_call(&left.arm, &left.meter, self.first, self.began.elapsed());
+                routes::settled_call(&left.arm, &left.meter, self.first, self.began.elapsed());
             hold.mark_sent(routes.now_ms(), call);
         }
         self.account.dropped.lock_calls().push(left);
@@ -205,7 +205,7 @@ impl Account {
             Err(error) => return nothing(error),
         };
         if let Some(hold) = &mut hold {
-            hold.mark_sent(self.routes.now_ms(), self.routes.expected_call(arm, expected));
+            hold.mark_sent(self.routes.now_ms(), routes::expected_call(arm, expected));
         }
         self.routes.record_call_start(arm);
 
@@ -228,7 +228,7 @@ impl Account {
         if heard.is_err() {
             meter.time_out();
         }
-        let settled = self.routes.settled_call(arm, &meter, heard_first, whole);
+        let settled = routes::settled_call(arm, &meter, heard_first, whole);
         let _late = timeout_at(deadline, self.settle_hold(hold, settled)).await;
         let usage = meter.reported_usage().unwrap_or_default();
         let text = self
@@ -277,8 +277,9 @@ impl Account {
 
     async fn reserve(&self, arm: &Arm, amount: Amount) -> Result<Option<Hold>, ProviderError> {
         let Some(ledger) = self.routes.ledger().cloned() else { return Ok(None) };
-        let draws = self.routes.draws_for(arm, &self.scope, &amount);
         let at_ms = self.routes.now_ms();
+        let draws =
+            self.routes.with_state(|state| state.draws_for(arm, &self.scope, &amount, at_ms));
         let used = self.used.clone();
         let origin = self.routes.call_origin(&self.scope, arm, self.task.as_ref(), used);
         let origin = CallOrigin { part: self.part.to_owned(), ..origin };
@@ -290,7 +291,7 @@ impl Account {
         {
             Ok(ReservationOutcome::Held(id)) => Ok(Some(Hold::new(ledger, id))),
             Ok(ReservationOutcome::Full(full)) => {
-                let why = self.routes.describe_full_limit(&full, &amount);
+                let why = self.routes.settings.describe_full_limit(&full, &amount, at_ms);
                 Err(ProviderError::new(ErrorKind::Quota, OWN, why))
             }
             // Beside the conversation nothing is worth a call that nobody counts.

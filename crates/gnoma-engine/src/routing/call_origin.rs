@@ -28,8 +28,8 @@ impl Routes {
         let is_program = arm.wire == Wire::Agent && scope.agent().is_empty();
         let UsedExtensions { skills: skill, servers: mcp } = used;
         CallOrigin {
-            project: self.options.ground.root.clone(),
-            branch: (self.options.branch)().unwrap_or_default(),
+            project: self.settings.ground.root.clone(),
+            branch: (self.ports.branch)().unwrap_or_default(),
             session: root.session().to_owned(),
             elf: elf.to_owned(),
             turn: root.turn().to_owned(),

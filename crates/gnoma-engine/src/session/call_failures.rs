@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use gnoma_core::{ErrorKind, ModelRef, ProviderError, error_policy::FaultScope};
-use gnoma_router::Arm;
+use gnoma_router::{
+    Arm,
+    choice::{
+        self, ChoiceContext, RoutePlan,
+        failover::{self, FailoverAction, Failure},
+    },
+};
 
 use super::state::Session;
-use crate::{
-    routing::{
-        failover::{self, FailoverAction, Failure},
-        offers::{self, ChoiceContext},
-    },
-    turn::Input,
-};
+use crate::turn::Input;
 
 /// Most models that are named as a way out.
 const MAX_OTHERS: usize = 5;
@@ -46,9 +46,9 @@ impl Session {
             error: &error,
             attempt,
             has_content,
-            cached_micro_usd: offers::cache_savings(&plan.arm, &router.warm, routes.now_ms()),
+            cached_micro_usd: choice::cache_savings(&plan.arm, &router.warm, routes.now_ms()),
         });
-        if !routes.options.failover || next == FailoverAction::Stay {
+        if !routes.settings.failover || next == FailoverAction::Stay {
             return Input::Stayed(error);
         }
         if plan.is_pinned {
@@ -59,7 +59,7 @@ impl Session {
         } else {
             error.message.clone()
         };
-        let role = routes.in_place_of(plan, &plan.arm.id, why.clone());
+        let role = routes.with_state(|state| state.in_place_of(plan, &plan.arm.id, why.clone()));
         match self.replace_arm(&error, &why, was_called) {
             Some((from, to)) => Input::Moved { from, to, why: role },
             None => Input::Stayed(error),
@@ -85,14 +85,16 @@ impl Session {
         }
         plan.given_up.push((from.clone(), format!("failed: {why}").into()));
         let context = self.router.moment_of(&plan);
-        let routes = &self.router.routes;
-        let free = routes.choose_replacement(&plan, ChoiceContext { may_wait: false, ..context });
+        let replacement = |plan: &RoutePlan, context| {
+            self.router.routes.with_state(|state| state.choose_replacement(plan, context))
+        };
+        let free = replacement(&plan, ChoiceContext { may_wait: false, ..context });
         let next = free.or_else(|| {
             // Nobody is free: as if this one had not failed.
             plan.given_up.pop();
             let waits = !was_called && error.kind == ErrorKind::RateLimited;
             // Where a limit must be waited for, the one that frees first is.
-            let soonest = waits.then(|| routes.choose_replacement(&plan, context)).flatten();
+            let soonest = waits.then(|| replacement(&plan, context)).flatten();
             soonest.filter(|arm| arm.id != from)
         });
         let moved = next.map(|arm| {
@@ -105,6 +107,9 @@ impl Session {
             plan.given_up.retain(|(name, _)| *name != from);
         }
         self.router.plan = Some(plan);
+        if moved.is_some() {
+            self.router.signals.begin_again();
+        }
         moved
     }
 }

@@ -9,7 +9,11 @@ use gnoma_core::{
     store::StoreError,
     tool::split_mcp_name,
 };
-use gnoma_router::{Arm, pool};
+use gnoma_router::{
+    Arm,
+    choice::{RoutePlan, WarmPrompt},
+    pool,
+};
 use tokio::time::timeout;
 
 use super::{
@@ -24,8 +28,7 @@ use crate::{
         ask::{DroppedCall, Hold, Share},
         call_origin::UsedExtensions,
         meter::Meter,
-        offers::WarmPrompt,
-        plan::RoutePlan,
+        routes,
     },
 };
 
@@ -36,7 +39,7 @@ const SETTLING_PATIENCE: Duration = Duration::from_secs(10);
 impl Session {
     /// The pools that a call of the arm draws on.
     pub(super) fn draws(&self, arm: &Arm) -> Vec<PoolDraw> {
-        self.router.routes.draws(arm, &self.router.scope)
+        self.router.routes.with_state(|state| state.draws(arm, &self.router.scope))
     }
 
     /// The turn waits for this; what was called before is settled first, so that no cap is passed.
@@ -82,7 +85,7 @@ impl Session {
         let routes = &self.router.routes;
         let Some(ledger) = routes.ledger().cloned() else { return };
         let at_ms = routes.now_ms();
-        let call = routes.settled_call(arm, meter, first, whole);
+        let call = routes::settled_call(arm, meter, first, whole);
         if let Some(hold) = hold {
             return self.spending.settle_in_time(commit_hold(hold, at_ms, call));
         }

@@ -11,13 +11,14 @@ use gnoma_core::{
     session::{Fullness, NoticeLevel},
     store::StoreError,
 };
+use gnoma_router::choice::{RoutePlan, expected_amount};
 
 use super::{
     room::{self, RoomResult},
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
-    routing::{OWN, ask::Hold, plan::RoutePlan},
+    routing::{OWN, ask::Hold},
     turn::{Input, Room},
 };
 
@@ -43,8 +44,10 @@ impl Session {
         let routes = Arc::clone(&self.router.routes);
         let arm = plan.arm.id.clone();
         let (context, warm) = (plan.task.need.context_tokens, self.router.warm.get(&arm));
-        let amount = routes.expected_amount(&plan.arm, context, warm);
-        let draws = routes.draws_for(&plan.arm, &self.router.scope, &amount);
+        let at_ms = routes.now_ms();
+        let amount = expected_amount(&plan.arm, context, warm, at_ms);
+        let draws = routes
+            .with_state(|state| state.draws_for(&plan.arm, &self.router.scope, &amount, at_ms));
         let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
         let Some(ledger) = routes.ledger().filter(|_| is_limited).cloned() else {
             self.answer_reservation(Room::Held);
@@ -52,7 +55,7 @@ impl Session {
         };
         let price = plan.arm.price;
         let origin = self.call_origin(&plan.arm);
-        let (at_ms, is_priced) = (routes.now_ms(), price.is_some());
+        let is_priced = price.is_some();
         let ask = ReservationRequest { at_ms, arm, amount, is_priced, draws, origin };
         let unsettled = self.spending.unsettled.clone();
         self.waiting = Some(Box::pin(async move {

@@ -10,7 +10,7 @@ use gnoma_core::{
     session::NoticeLevel,
     tool::{Tier, ToolKind},
 };
-use gnoma_router::{Arm, Wire};
+use gnoma_router::{Arm, Wire, choice::expected_amount};
 use tokio::time::Instant;
 
 use super::{
@@ -22,7 +22,7 @@ use super::{
 use crate::{
     context::cache::SentPrefix,
     prompt,
-    routing::{arm_panel, meter::Meter},
+    routing::{arm_panel, meter::Meter, routes},
     turn::Input,
 };
 
@@ -60,9 +60,9 @@ impl Session {
         let context_tokens = self.context_tokens();
         let routes = &self.router.routes;
         routes.record_call_start(&arm);
-        let expected_call =
-            routes.expected_call(&arm, routes.expected_amount(&arm, context_tokens, None));
         let now_ms = routes.now_ms();
+        let expected_call =
+            routes::expected_call(&arm, expected_amount(&arm, context_tokens, None, now_ms));
         let panel = if round == 1 { self.first_call_panel(&request) } else { None };
         let shares = panel.as_ref().map(|panel| panel.shares.clone());
         self.stream = Some(match panel {

@@ -9,13 +9,13 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use gnoma_core::{ErrorKind, Event, ModelRequest, ProviderError, Role, session::NoticeLevel};
-use gnoma_router::Arm;
+use gnoma_router::{Arm, choice::PanelAuthors};
 
 use super::state::{FrontEndGone, PendingWork, Session};
 use crate::{
     routing::{
         OWN,
-        arm_panel::{self, Panel, PanelAuthors, Shares},
+        arm_panel::{self, Panel, Shares},
     },
     turn::Input,
 };
@@ -35,8 +35,8 @@ impl Session {
         request: ModelRequest,
     ) -> Option<Panel> {
         let plan = self.router.plan.as_ref()?;
-        let mut chairs =
-            self.router.routes.rank_reviewers(&plan.task, self.router.moment_of(plan), None);
+        let (routes, context) = (&self.router.routes, self.router.moment_of(plan));
+        let mut chairs = routes.with_state(|state| state.rank_reviewers(&plan.task, context, None));
         if chairs.is_empty() {
             chairs.push(plan.arm.clone());
         }
@@ -59,7 +59,10 @@ impl Session {
         let free = || Input::Conferred { note: arm_panel::FREE.to_owned() };
         let Some(plan) = &self.router.plan else { return self.inbox.push_back(free()) };
         // What the first has opened is not for everybody.
-        let may_see = |arm: &&Arc<Arm>| routes.kept_from(&arm.id, &plan.task).is_none();
+        let now_ms = routes.now_ms();
+        let may_see = |arm: &&Arc<Arm>| {
+            routes.with_state(|state| state.kept_from(&arm.id, &plan.task, now_ms)).is_none()
+        };
         let beside: Vec<Arc<Arm>> = plan.beside.iter().filter(may_see).cloned().collect();
         let arm = plan.arm.clone();
         if beside.is_empty() {

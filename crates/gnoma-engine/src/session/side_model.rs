@@ -9,7 +9,7 @@ use gnoma_core::{
     task::box_future,
     tool::{ChildEnd, ChildLink, ChildTask, Parent, SpawnError, Spawner},
 };
-use gnoma_router::Arm;
+use gnoma_router::{Arm, choice::ChoiceContext};
 use tokio::sync::oneshot;
 
 use super::{
@@ -20,7 +20,6 @@ use super::{
 };
 use crate::routing::{
     ask::{Account, Share},
-    offers::ChoiceContext,
     review::plain_request,
 };
 
@@ -74,12 +73,15 @@ impl Session {
         let context = self.router.choice_context();
         let routes = &self.router.routes;
         let Some(wanted) = wanted else {
-            let arms = routes.rank_summarizers(&task, context, answering.as_ref());
+            let arms = routes
+                .with_state(|state| state.rank_summarizers(&task, context, answering.as_ref()));
             return if arms.is_empty() { Err(SideQuestionError::NoModel) } else { Ok(arms) };
         };
         let named = self.router.model_by_name(wanted);
         let context = ChoiceContext { pin: named.as_ref(), ..context };
-        let free = named.as_ref().map(|_| routes.rank_summarizers(&task, context, None));
+        let free = named
+            .as_ref()
+            .map(|_| routes.with_state(|state| state.rank_summarizers(&task, context, None)));
         let mut arms = free.unwrap_or_default();
         arms.retain(|arm| named.as_ref() == Some(&arm.id));
         if arms.is_empty() {

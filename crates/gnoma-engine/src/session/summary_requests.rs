@@ -94,7 +94,10 @@ impl Session {
     ) -> Result<Vec<Arc<Arm>>, CompactionFailure> {
         let task = self.current_task();
         let context = self.router.choice_context();
-        let arms = self.router.routes.rank_summarizers(&task, context, answering);
+        let arms = self
+            .router
+            .routes
+            .with_state(|state| state.rank_summarizers(&task, context, answering));
         if arms.is_empty() && (is_asked || strategy == Strategy::Summarize) {
             return Err(CompactionFailure::NobodyToAsk);
         }

@@ -3,9 +3,7 @@
 use std::collections::HashSet;
 
 use gnoma_core::{Effort, ModelRef, ThinkingMode};
-use gnoma_router::{Arm, classify};
-
-use crate::routing::task::Task;
+use gnoma_router::{Arm, choice::Task, classify};
 
 /// Up to this many tokens of thinking are a low effort where a model knows nothing but efforts.
 const LOW_TOKENS: u32 = 4_096;

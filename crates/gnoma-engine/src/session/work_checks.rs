@@ -9,14 +9,13 @@ use gnoma_core::{
     session::{NoticeLevel, Outcome},
     tool::{Tier, ToolKind},
 };
-use gnoma_router::Arm;
+use gnoma_router::{Arm, Verify};
 
 use super::state::{FrontEndGone, PendingWork, ReviewOutcome, Session};
 use crate::{
     routing::{
         ask::Account,
         review::{self, Review, Work},
-        routes::Verify,
         verify::{Finding, VerificationMethod, quote_commands},
     },
     turn::{Checks, Input, WorkCheckOutcome},
@@ -36,10 +35,13 @@ impl Session {
         &mut self,
         outcome: &Outcome,
     ) -> Result<(), FrontEndGone> {
-        let options = &self.router.routes.options;
-        let verify = options.verify;
-        let look = self.router.plan.as_ref().map(|plan| plan.choose_verification(outcome, options));
-        match look.unwrap_or(VerificationMethod::No) {
+        let settings = &self.router.routes.settings;
+        let verify = settings.verify;
+        let look = match &self.router.plan {
+            Some(_) => self.router.signals.choose_verification(outcome, settings),
+            None => VerificationMethod::No,
+        };
+        match look {
             VerificationMethod::No => {
                 if let Some(plan) = &mut self.router.plan {
                     plan.close_attempt(None);
@@ -68,7 +70,7 @@ impl Session {
         let shell = self.tools.of_kind(Tier::Full, ToolKind::Shell).map(|it| it.name.clone());
         // No arm answers for what was brought in from elsewhere.
         self.router.plan = None;
-        let checks = &self.router.routes.options.checks;
+        let checks = &self.router.routes.settings.checks;
         let commands = if shell.is_some() { checks.clone() } else { Vec::new() };
         let tool = shell.unwrap_or_default();
         self.feed_input(Input::ProveAgain(Checks { tool, commands, else_review: false })).await
@@ -98,10 +100,11 @@ impl Session {
         let Some(plan) = &self.router.plan else { return Ok(()) };
         let author = plan.arm.id.clone();
         let routes = &self.router.routes;
-        let reviewers = match routes.options.verify {
+        let reviewers = match routes.settings.verify {
             Verify::Checks | Verify::Off => Vec::new(),
             Verify::Auto | Verify::Reviewer => {
-                routes.rank_reviewers(&plan.task, self.router.moment_of(plan), Some(&author))
+                let context = self.router.moment_of(plan);
+                routes.with_state(|state| state.rank_reviewers(&plan.task, context, Some(&author)))
             }
         };
         let Some(first) = reviewers.first().map(|arm| arm.id.clone()) else {
@@ -114,7 +117,7 @@ impl Session {
         let answer = history.iter().rev().find(|message| message.role() == Role::Assistant);
         let work = Work {
             task: plan.task.words.clone(),
-            changes: plan.signals.render_changes(),
+            changes: self.router.signals.render_changes(),
             answer: answer.map(|message| message.text_content()).unwrap_or_default(),
         };
         let account = Account { part: CHECK_PART, ..self.account() };
@@ -166,15 +169,19 @@ impl Session {
         let may_go_on = passed == Some(false) && self.turn.has_rounds();
         let router = &mut self.router;
         let plan = router.plan.as_ref().filter(|_| may_go_on);
-        let next = plan.and_then(|plan| router.routes.go_on(plan, router.moment_of(plan)));
+        let next = plan.and_then(|plan| {
+            let context = router.moment_of(plan);
+            router.routes.with_state(|state| state.choose_successor(plan, context))
+        });
         let (Some(next), Some(plan)) = (next, &mut router.plan) else {
             self.inbox.push_back(Input::Checked(WorkCheckOutcome::Deliver));
             return Ok(());
         };
         let to = next.id.clone();
         let why = "its work did not pass review".to_owned();
-        let why = router.routes.in_place_of(plan, &arm, why);
+        let why = router.routes.with_state(|state| state.in_place_of(plan, &arm, why));
         plan.begin_again(next, format!("the work of {arm} did not pass review"));
+        router.signals.begin_again();
         self.emit(Event::ArmChanged { from: arm, to, why, retracted: false }).await?;
         let note = review::failed_check_note(&by, &evidence);
         self.inbox.push_back(Input::Checked(WorkCheckOutcome::Again { note }));

@@ -12,11 +12,11 @@ use gnoma_core::{
 use gnoma_engine::{
     PersistenceOptions, Routes, connect_arm,
     resume::{self, MeasuredPrefix},
-    routing::{self, RoutingOptions},
+    routing::RoutingPorts,
     tokens,
 };
 use gnoma_guard::firewall::Connection;
-use gnoma_router::{Arm, Router, Tuning, rules::Roles};
+use gnoma_router::{Arm, Router, RouterSettings, Tuning, rules::Roles};
 use gnoma_testkit::{Answer, FakeProvider, FakeStore, FakeTool, ScriptedOutcome};
 use proptest::prelude::*;
 
@@ -313,13 +313,14 @@ async fn the_arm_for_chores_is_asked_and_the_last_one_where_it_fails() {
     let firewall = firewall();
     let name = |model: &str| ModelRef { provider: "fake".into(), model: model.into() };
     let roles = Roles { small: Some(name("small")), ..Roles::default() };
-    let options = RoutingOptions {
+    let settings = RouterSettings {
         roles,
-        strategy: routing::Strategy::Single,
+        strategy: gnoma_router::Strategy::Single,
         pinned: Some(name("large")),
-        ..RoutingOptions::default()
+        ..RouterSettings::default()
     };
-    let routes = Arc::new(Routes::new(Router::new(Tuning::default()), options));
+    let routes =
+        Arc::new(Routes::new(Router::new(Tuning::default()), settings, RoutingPorts::default()));
     let [large, small] = [(); 2].map(|()| Arc::new(FakeProvider::default()));
     let arm = |model: &str, provider: &Arc<FakeProvider>| {
         let provider = Connection::new(Arc::clone(provider) as _, false);

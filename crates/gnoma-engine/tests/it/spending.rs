@@ -12,12 +12,12 @@ use gnoma_core::{
 };
 use gnoma_engine::{
     GatePlace, Handle, Limits, PersistenceOptions, Routes, Session, connect_arm,
-    routing::{self, Verify},
+    routing::{OWN, RoutingPorts},
     session::Options,
 };
 use gnoma_guard::{firewall::Connection, permission::Permissions};
 use gnoma_router::{
-    Arm, Prior, Published, Router, Tuning,
+    Arm, Prior, Published, Router, RouterSettings, Tuning, Verify,
     pool::{self, Caps, Scope},
 };
 use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
@@ -171,13 +171,16 @@ fn session_options<const N: usize>(
     let since = move || i64::try_from(begun.elapsed().as_millis()).unwrap();
     let routes = Routes::new(
         Router::new(Tuning::default()),
-        routing::RoutingOptions {
-            strategy: routing::Strategy::Single,
+        RouterSettings {
+            strategy: gnoma_router::Strategy::Single,
             verify: Verify::Off,
             limits: pool::PoolLimits::new(caps),
+            ..RouterSettings::default()
+        },
+        RoutingPorts {
             ledger: Some(Arc::new(ledger.clone())),
             now_ms: Box::new(move || NOON_MS + since()),
-            ..routing::RoutingOptions::default()
+            ..RoutingPorts::default()
         },
     );
     routes.set_arms(arms.map(|(model, provider, price, quality)| {
@@ -252,7 +255,7 @@ async fn live(scope: Scope, calls: Vec<Call>, ledger: FakeLedger, caps: Caps) ->
     while provider.requests().len() < calls.len() && done.refusals.is_empty() {
         assert!(handle.send_command(Command::Send { content: vec![Content::from_text("go on")] }));
         match turn(&mut handle, &mut done).await {
-            Outcome::Failed { error, .. } if error.provider == routing::OWN => {
+            Outcome::Failed { error, .. } if error.provider == OWN => {
                 done.refusals.push(error.message);
             }
             Outcome::Complete { .. } => (),

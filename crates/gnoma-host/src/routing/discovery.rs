@@ -156,9 +156,9 @@ mod tests {
     use std::{path::Path, sync::atomic::AtomicBool};
 
     use gnoma_config::Sources;
-    use gnoma_engine::routing::RoutingOptions;
+    use gnoma_engine::routing::RoutingPorts;
     use gnoma_llm::catalogue::Overlay;
-    use gnoma_router::{Router, Tuning};
+    use gnoma_router::{Router, RouterSettings, Tuning};
     use gnoma_testkit::{Reply, Server};
     use tokio::time::{sleep, timeout};
 
@@ -197,7 +197,8 @@ mod tests {
         let workshop = workshop(folder.path(), &server.url(), &ProcessResources::default());
         let known = Arc::clone(&workshop.known);
         let router = Router::new(Tuning::default());
-        let routes = Arc::new(Routes::new(router, RoutingOptions::default()));
+        let routes =
+            Arc::new(Routes::new(router, RouterSettings::default(), RoutingPorts::default()));
         let names = || {
             let arms = routes.arms();
             arms.iter().map(|arm| arm.id.to_string()).collect::<Vec<_>>()
@@ -236,7 +237,8 @@ mod tests {
         let opened = || {
             let workshop = workshop(folder.path(), &server.url(), &shared);
             let router = Router::new(Tuning::default());
-            let routes = Arc::new(Routes::new(router, RoutingOptions::default()));
+            let routes =
+                Arc::new(Routes::new(router, RouterSettings::default(), RoutingPorts::default()));
             (Discovery::start(workshop, Arc::clone(&routes), Some(EVERY)), routes)
         };
         let sessions: Vec<_> = (0..SESSIONS).map(|_| opened()).collect();

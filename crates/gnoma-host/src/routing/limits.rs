@@ -8,8 +8,8 @@ use gnoma_config::{
     settings::{self, Priority, RateLimits, RoutingRule, Share},
 };
 use gnoma_core::{ModelRef, home};
-use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
 use gnoma_router::{
+    RouterSettings, Strategy, Verify,
     pool::{Caps, PoolLimits, Rates},
     rules::{self, Day, Hours, Roles, Rule, RuleConditions, RuleEffect},
 };
@@ -20,9 +20,9 @@ use crate::{agents::PROVIDER, project_settings::RoutingSettings};
 /// By how many percent of a task's worth an arm may be the worse choice where it is said to be good.
 const STRENGTH_PERCENT: u32 = 10;
 
-/// The options for routing that the settings ask for, and warnings about what is wrong with them.
+/// The settings of the router, and warnings about what is wrong with them.
 pub(super) struct RouterInput {
-    pub options: RoutingOptions,
+    pub settings: RouterSettings,
     pub warnings: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn convert_settings(settings: &RoutingSettings, home: Option<&Path>) 
     let limits = pool_limits(settings, &mut warnings);
     let classifier = slm::classifier_arm(settings);
     let only_classifies = classifier.as_ref().is_some_and(|arm| slm::only_sorts(settings, arm));
-    let options = RoutingOptions {
+    let settings = RouterSettings {
         rules,
         roles: to_roles(&router.roles),
         value_micro_usd: result_value(router.value_micro_usd, router.priority),
@@ -51,9 +51,9 @@ pub(super) fn convert_settings(settings: &RoutingSettings, home: Option<&Path>) 
         classifier,
         only_classifies,
         limits,
-        ..RoutingOptions::default()
+        ..RouterSettings::default()
     };
-    RouterInput { options, warnings }
+    RouterInput { settings, warnings }
 }
 
 /// Reports whether any rule asks for the time.
@@ -244,7 +244,7 @@ mod tests {
              [[router.rules]]\ndays = [\"sun\"]\nforbid = [\"b/*\"]\n\
              [[arms]]\nid = \"a/b\"\nstrengths = [\"debug\"]\n",
         );
-        let [nights, sundays, strong] = wishes.options.rules.as_slice() else { unreachable!() };
+        let [nights, sundays, strong] = wishes.settings.rules.as_slice() else { unreachable!() };
         assert_eq!(nights.label(), "rule `nights` (~/config.toml:2)");
         assert_eq!((nights.when.min_complexity, nights.when.max_complexity), (Some(10), Some(40)));
         let at = |day, minute| LocalTime { day, minute };
@@ -252,7 +252,7 @@ mod tests {
         assert!(holds(nights, at(Day::Sat, 60)) && !holds(nights, at(Day::Fri, 60)));
         assert!(holds(sundays, at(Day::Sun, 1_439)) && !holds(sundays, at(Day::Mon, 0)));
         assert_eq!((sundays.name.as_str(), strong.when.tasks.len()), ("number 2", 1));
-        assert!(ask_the_time(&wishes.options.rules));
+        assert!(ask_the_time(&wishes.settings.rules));
     }
 
     #[test]
@@ -268,14 +268,14 @@ mod tests {
     #[test]
     fn who_is_named_for_sorting_alone_does_nothing_else() {
         let slm = "[slm]\nenabled = true\nbackend = \"ollama\"\nmodel = \"tiny\"\n";
-        let alone = |more: &str| wishes_of(&format!("{slm}{more}")).options.only_classifies;
+        let alone = |more: &str| wishes_of(&format!("{slm}{more}")).settings.only_classifies;
         assert!(alone(""));
         assert!(!alone("[[arms]]\nid = \"ollama/tiny\"\n"));
         assert!(!alone("[router.roles]\nsmall = \"ollama/tiny\"\n"));
         assert!(!alone("[provider.models]\nollama = [\"tiny\"]\n"));
         assert!(!alone("[provider]\ndefault = \"ollama\"\nmodel = \"tiny\"\n"));
         assert!(alone("[provider]\ndefault = \"ollama\"\nmodel = \"large\"\n"));
-        assert!(!wishes_of("").options.only_classifies);
+        assert!(!wishes_of("").settings.only_classifies);
     }
 
     #[test]
@@ -292,11 +292,11 @@ mod tests {
             "[router]\npriority = \"high\"\nvalue = 4\n[router.caps]\nday = 2.5\n\
              [rate_limits.anthropic]\ntier = \"gold\"\n",
         );
-        assert_eq!(wishes.options.value_micro_usd, 8_000_000);
+        assert_eq!(wishes.settings.value_micro_usd, 8_000_000);
         assert_eq!(wishes.warnings.len(), 1);
         let arm = Arm::new(ModelRef { provider: "x".into(), model: "y".into() });
         let (scope, learnt) = (Scope::new("s"), LearntLimits::default());
-        let draws = wishes.options.limits.draws_for_call(&arm, &scope, "p", &learnt);
+        let draws = wishes.settings.limits.draws_for_call(&arm, &scope, "p", &learnt);
         let caps: Vec<_> = draws.iter().flat_map(|draw| &draw.limits).collect();
         assert_eq!(caps.len(), 1);
         assert_eq!((caps[0].unit, caps[0].most), (Unit::MicroUsd, 2_500_000));

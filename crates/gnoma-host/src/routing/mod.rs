@@ -26,10 +26,13 @@ use gnoma_core::{
     ModelInfo, ModelRef, Price, bounded_file, home, ledger::Total, protocol::Environment,
     store::SessionId,
 };
-use gnoma_engine::{Routes, routing::RoutingOptions};
+use gnoma_engine::{
+    Routes,
+    routing::{OutcomeStore, RoutingPorts},
+};
 use gnoma_guard::{firewall::Connection, privacy::PersistentData};
 use gnoma_llm::catalogue::{self, Overlay};
-use gnoma_router::{Arm, Router, Tuning, rules};
+use gnoma_router::{Arm, Router, RouterSettings, Tuning, rules};
 
 pub(crate) use self::first_arm::{run_overrides, settings_with_overrides};
 use self::{
@@ -259,14 +262,15 @@ pub async fn prepare_routes(project: &Project, wanted: &RoutesRequest) -> Result
     if let Some(note) = owner::owner_notice(&project.routing, &overrides, &model) {
         project.notices.info(note);
     }
-    let options = routing_options(project, wanted, workshop.maker.settings(), &made, &known);
-    let options = RoutingOptions { pinned: is_pinned.then(|| model.clone()), ..options };
+    let settings = router_settings(project, wanted, workshop.maker.settings(), &made);
+    let settings = RouterSettings { pinned: is_pinned.then(|| model.clone()), ..settings };
     let names: Vec<ModelRef> = made.iter().map(|(arm, _)| arm.id.clone()).collect();
     // Without a search beside the session, models that a rule wants are looked for before it.
-    let looks = !wanted.grows && rules::misses_arms(&options.rules, &names);
+    let looks = !wanted.grows && rules::misses_arms(&settings.rules, &names);
     let has_choice = !is_pinned && (made.len() > 1 || wanted.grows || looks);
     let router = load_router(project, has_choice, &made);
-    let routes = Arc::new(Routes::new(router, options));
+    let ports = routing_ports(project, wanted, workshop.maker.settings(), &known);
+    let routes = Arc::new(Routes::new(router, settings, ports));
     workshop.apply_arms(&routes, made);
     let mut ready = PreparedRoutes { routes, model, left: roster.left, workshop };
     if looks {
@@ -346,62 +350,74 @@ fn convert_reported(
     project: &Project,
     settings: &RoutingSettings,
     made: &[(Arm, Connection)],
-) -> RouterInput {
+) -> RouterSettings {
     let home = project.environment().home();
-    let RouterInput { options, mut warnings } = limits::convert_settings(settings, home.as_deref());
+    let RouterInput { settings: converted, mut warnings } =
+        limits::convert_settings(settings, home.as_deref());
     let names: Vec<ModelRef> = made.iter().map(|(arm, _)| arm.id.clone()).collect();
     let providers = provider_names::provider_names(&settings.provider);
     warnings.extend(limits::unknown_names(&settings.router.roles, &names, &providers));
     warnings.extend(made.iter().filter_map(|(arm, _)| half_price(arm, settings)));
     warnings.extend(unused_settings::at_start(project, settings));
-    if limits::ask_the_time(&options.rules) && jiff::tz::TimeZone::try_system().is_err() {
+    if limits::ask_the_time(&converted.rules) && jiff::tz::TimeZone::try_system().is_err() {
         let unknown = "cannot find the time zone; hours in rules are read as UTC";
         warnings.push(unknown.to_owned());
     }
     warnings.iter().for_each(|warning| project.notices.warning(warning));
-    RouterInput { options, warnings }
+    RouterSettings { said: warnings, ..converted }
 }
 
-fn routing_options(
+/// Returns the settings of the router in this project and folder.
+fn router_settings(
     project: &Project,
     wanted: &RoutesRequest,
     settings: &RoutingSettings,
     made: &[(Arm, Connection)],
-    known: &KnownArms,
-) -> RoutingOptions {
-    let Project { spec, places, shared, firewall, .. } = project;
-    let clock = shared.clock().clone();
-    let RouterInput { options, warnings } = convert_reported(project, settings, made);
-    let key = project_key(&places.project);
-    let learns = settings.router.learn
-        && guard_setup::to_privacy(settings.privacy).can_save(PersistentData::Learning);
-    let memory = learns.then(|| OutcomeRecorder {
-        book: score_book(project),
-        project: key.clone(),
-        begun: Arc::clone(&wanted.begun),
-        clock: clock.clone(),
-        known: Arc::clone(known),
-    });
+) -> RouterSettings {
+    let Project { spec, places, .. } = project;
+    let converted = convert_reported(project, settings, made);
     let path = |path: &Path| {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         real.to_string_lossy().into_owned()
     };
-    let ledger = profile_ledger(project);
-    let (branch_folder, firewall) = (spec.folder.clone(), Arc::clone(firewall));
-    RoutingOptions {
+    RouterSettings {
         ground: rules::PathBase { root: path(&places.project), folder: path(&spec.folder) },
         zone: clock::local_time_zone,
-        limits: options.limits.with_run_budget(spec.overrides.budget_micro_usd),
-        project: key,
+        limits: converted.limits.with_run_budget(spec.overrides.budget_micro_usd),
+        project: project_key(&places.project),
+        seed: wanted.seed.unwrap_or_else(|| project.shared.clock().random_bits()),
+        ..converted
+    }
+}
+
+/// Returns the stores and the clock of the routes.
+fn routing_ports(
+    project: &Project,
+    wanted: &RoutesRequest,
+    settings: &RoutingSettings,
+    known: &KnownArms,
+) -> RoutingPorts {
+    let Project { spec, places, shared, firewall, .. } = project;
+    let clock = shared.clock().clone();
+    let learns = settings.router.learn
+        && guard_setup::to_privacy(settings.privacy).can_save(PersistentData::Learning);
+    let memory = learns.then(|| -> Arc<dyn OutcomeStore> {
+        Arc::new(OutcomeRecorder {
+            book: score_book(project),
+            project: project_key(&places.project),
+            begun: Arc::clone(&wanted.begun),
+            clock: clock.clone(),
+            known: Arc::clone(known),
+        })
+    });
+    let ledger = profile_ledger(project);
+    let (branch_folder, firewall) = (spec.folder.clone(), Arc::clone(firewall));
+    RoutingPorts {
         branch: Box::new(move || current_branch(&branch_folder, &firewall)),
         ledger: Some(MeteredLedger::wrap_ledger(project, Arc::clone(&ledger))),
         board: Some(ledger),
-        said: warnings,
-        memory: memory
-            .map(|memory| -> Arc<dyn gnoma_engine::routing::OutcomeStore> { Arc::new(memory) }),
-        seed: wanted.seed.unwrap_or_else(|| clock.random_bits()),
+        memory,
         now_ms: Box::new(move || clock.now_ms()),
-        ..options
     }
 }
 

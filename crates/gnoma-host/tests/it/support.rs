@@ -23,8 +23,7 @@ use gnoma_core::{
 };
 use gnoma_engine::{
     GatePlace, Limits, PersistenceOptions, Rights, Routes, Session, connect_arm,
-    routing::{self, Verify},
-    session::Options,
+    routing::RoutingPorts, session::Options,
 };
 use gnoma_guard::{
     firewall::{Connection, Firewall, FirewallOptions, Policy},
@@ -36,7 +35,7 @@ use gnoma_host::live::{
     Services, SessionChangeResult, SessionOpening,
 };
 use gnoma_router::{
-    Arm, Router, Tuning,
+    Arm, Router, RouterSettings, Tuning, Verify,
     pool::{Caps, PoolLimits, Scope},
 };
 use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
@@ -153,15 +152,18 @@ impl World {
             return Arc::new(Routes::with_single_arm((arm, connection)));
         };
         let price = Price { input: 1_000_000, output: 1_000_000, ..Price::default() };
-        let options = routing::RoutingOptions {
-            strategy: routing::Strategy::Single,
+        let settings = RouterSettings {
+            strategy: gnoma_router::Strategy::Single,
             verify: Verify::Off,
             limits: PoolLimits::new(*caps),
+            ..RouterSettings::default()
+        };
+        let ports = RoutingPorts {
             ledger: Some(Arc::new(ledger.clone())),
             now_ms: Box::new(|| 1),
-            ..routing::RoutingOptions::default()
+            ..RoutingPorts::default()
         };
-        let routes = Routes::new(Router::new(Tuning::default()), options);
+        let routes = Routes::new(Router::new(Tuning::default()), settings, ports);
         routes.set_arms([(Arm { price: Some(price), ..arm }, connection)]);
         Arc::new(routes)
     }

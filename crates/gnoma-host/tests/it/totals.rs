@@ -15,13 +15,10 @@ use gnoma_core::{
     store::SessionId,
     tool::{Access, BoxFuture, ToolOutput},
 };
-use gnoma_engine::{
-    Routes, connect_arm,
-    routing::{self, Strategy, Verify},
-};
+use gnoma_engine::{Routes, connect_arm, routing::RoutingPorts};
 use gnoma_guard::firewall::Connection;
 use gnoma_router::{
-    Arm, Prior, Published, Router, Tuning, Wire,
+    Arm, Prior, Published, Router, RouterSettings, Strategy, Tuning, Verify, Wire,
     pool::{Caps, PoolLimits},
 };
 use gnoma_testkit::{FakeLedger, FakeTool};
@@ -149,14 +146,17 @@ impl Provider for Moody {
 /// of another program.
 fn team(provider: &Arc<Moody>, ledger: &FakeLedger, begun: Instant, best: usize) -> Arc<Routes> {
     let name = |model: &str| ModelRef { provider: "moody".to_owned(), model: model.to_owned() };
-    let options = routing::RoutingOptions {
+    let settings = RouterSettings {
         strategy: Strategy::Cascade,
         verify: Verify::Reviewer,
         classifier: Some(name("cheap")),
         limits: PoolLimits::new(Caps::default()),
+        ..RouterSettings::default()
+    };
+    let ports = RoutingPorts {
         ledger: Some(Arc::new(ledger.clone())),
         now_ms: Box::new(move || i64::try_from(begun.elapsed().as_millis()).unwrap() + 1),
-        ..routing::RoutingOptions::default()
+        ..RoutingPorts::default()
     };
     let members = [
         ("dear", Some(PRICES[0]), Wire::default()),
@@ -174,7 +174,7 @@ fn team(provider: &Arc<Moody>, ledger: &FakeLedger, begun: Instant, best: usize)
         let (arm, connection) = connect_arm(connection, model);
         arms.push((Arm { price, wire, host: model.into(), published, ..arm }, connection));
     }
-    let routes = Routes::new(Router::new(Tuning::default()), options);
+    let routes = Routes::new(Router::new(Tuning::default()), settings, ports);
     routes.set_arms(arms);
     Arc::new(routes)
 }

@@ -3,10 +3,15 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use gnoma_core::{Price, json_value::json};
-use gnoma_engine::{Routes, routing::Speed};
+use gnoma_core::{Price, json_value::json, ledger::Level};
+use gnoma_engine::Routes;
 use gnoma_llm::catalogue;
-use gnoma_router::{Arm, pool};
+use gnoma_router::{
+    Arm,
+    choice::expected_amount,
+    pool::{self, Scope},
+    vitals::Speed,
+};
 use serde_json::Value;
 
 use super::money::MICRO;
@@ -62,7 +67,7 @@ fn render_list(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> Str
             describe_price(arm.price),
             describe_window(arm.context_window),
             state.to_owned(),
-            describe_speed(ready.routes.speed(&arm.id)),
+            describe_speed(speed_of(&ready.routes, arm)),
             describe_abilities(arm),
         ]
     });
@@ -82,23 +87,27 @@ fn render_list(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> Str
     text
 }
 
+fn speed_of(routes: &Routes, arm: &Arm) -> Option<Speed> {
+    routes.with_state(|state| state.tracker.vitals.speeds.for_arm(&arm.id))
+}
+
 fn is_meant(arm: &Arm, name: Option<&str>) -> bool {
     let wanted = name.unwrap_or_default().to_lowercase();
     arm.id.to_string().to_lowercase().contains(&wanted)
 }
 
 /// Returns the reason why an arm cannot be asked now; `None` if it can.
-fn barred_reason(
-    routes: &Routes,
-    arm: &Arm,
-    levels: &[gnoma_core::ledger::Level],
-) -> Option<String> {
-    let own: Vec<String> = routes.pools_of(arm);
-    let levels: Vec<_> = levels.iter().filter(|level| own.contains(&level.pool)).cloned().collect();
-    let call = routes.typical_call(arm);
-    let rests =
-        routes.rest_reason(arm).or_else(|| routes.provider_refusal(&arm.id).map(|(why, _)| why));
-    rests.or_else(|| pool::refusal_reason(&levels, &call, clock::now_ms(), clock::local_time_zone))
+fn barred_reason(routes: &Routes, arm: &Arm, levels: &[Level]) -> Option<String> {
+    let now_ms = clock::now_ms();
+    let (own, rests) = routes.with_state(|state| {
+        let refusal = || state.provider_refusal(&arm.id, now_ms).map(|(why, _)| why);
+        let rest = state.current_rest(arm, now_ms).map(|rest| rest.why);
+        (state.draws(arm, &Scope::new("")), rest.or_else(refusal))
+    });
+    let is_own = |level: &&Level| own.iter().any(|draw| draw.pool == level.pool);
+    let levels: Vec<Level> = levels.iter().filter(is_own).cloned().collect();
+    let call = expected_amount(arm, 0, None, now_ms);
+    rests.or_else(|| pool::refusal_reason(&levels, &call, now_ms, clock::local_time_zone))
 }
 
 fn stale_catalogue_warning(age_days: u32) -> Option<String> {
@@ -159,7 +168,7 @@ fn arm_to_json(arm: &Arm, routes: &Routes, barred: Option<&str>) -> Value {
         "local": arm.stays_here,
         "pools": arm.pools,
         "cost_weight": arm.cost_weight,
-        "speed_seen": routes.speed(&arm.id),
+        "speed_seen": speed_of(routes, arm),
         "barred": barred,
     })
 }

@@ -9,7 +9,7 @@ use gnoma_core::{
 };
 use gnoma_engine::{
     GatePlace, Handle, Limits, PersistenceOptions, Routes, Session, connect_arm,
-    routing::{OWN, RoutingOptions, Strategy, Verify},
+    routing::{OWN, RoutingPorts},
     session,
 };
 use gnoma_guard::{
@@ -20,7 +20,7 @@ use gnoma_guard::{
 use gnoma_llm::{Profile, Protocol, connect_provider};
 use gnoma_net::{Http, HttpOptions};
 use gnoma_router::{
-    Arm, Router, Tuning,
+    Arm, Router, RouterSettings, Strategy, Tuning, Verify,
     pool::{self, Caps},
 };
 use gnoma_store::{OpenedLedger, SqliteLedger};
@@ -66,13 +66,16 @@ fn firewall() -> Arc<Firewall> {
 fn routes(url: &str, ledger: &Arc<SqliteLedger>) -> Routes {
     let routes = Routes::new(
         Router::new(Tuning::default()),
-        RoutingOptions {
+        RouterSettings {
             strategy: Strategy::Single,
             verify: Verify::Off,
             limits: pool::PoolLimits::new(Caps { day: Some(CAP), ..Caps::default() }),
+            ..RouterSettings::default()
+        },
+        RoutingPorts {
             ledger: Some(Arc::clone(ledger) as _),
             now_ms: Box::new(|| NOON_MS),
-            ..RoutingOptions::default()
+            ..RoutingPorts::default()
         },
     );
     let profile = Profile::new("test", Protocol::OpenAi, format!("{url}/v1"));

@@ -1,8 +1,9 @@
 //! Texts that have a form of their own: arms, hours, ranges. Whether an arm exists is not asked here.
 
 use gnoma_core::ThinkingMode;
+use gnoma_router::rules::Hours;
 
-use crate::condition::{Hours, Share, arm_named};
+use crate::condition::{Share, arm_named};
 
 /// A form of texts.
 #[derive(Clone, Copy, Debug)]

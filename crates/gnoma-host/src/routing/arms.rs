@@ -34,20 +34,14 @@ const SMALL_BILLIONS: f64 = 4.0;
 /// Larger numbers in a model's name are no sizes.
 const MOST_BILLIONS: f64 = 2_000.0;
 
-/// The connection to a provider and where it leads.
+/// The connection to a provider and what holds for all its models.
 #[derive(Clone)]
 struct Line {
     connection: Connection,
     /// `true` if the provider is one of the servers that users run themselves.
     is_own: bool,
-    /// `true` if what the provider is sent stays on this machine.
-    stays_here: bool,
-    /// `true` if the provider is a server that users run themselves, on this machine.
-    is_here: bool,
-    wire: Wire,
-    host: Arc<str>,
-    /// The source of the key.
-    account: Arc<str>,
+    /// An arm of the provider, without a model.
+    arm: Arm,
 }
 
 /// Makes arms out of names. One connection a provider.
@@ -168,17 +162,15 @@ impl ArmFactory {
         let abilities = listed.map(|model| model.capabilities);
         let configured = provider.context.get(&name.provider).copied();
         let window = listed.and_then(|model| u32::try_from(model.context_window).ok());
-        let here = if line.wire == Wire::Ollama {
+        let here = if line.arm.wire == Wire::Ollama {
             Some(OLLAMA_WINDOW_TOKENS)
         } else {
             told.context_window
         };
         let window = said.and_then(|said| said.context).or(configured).or(here).or(window);
         let is_small = is_small(&name.model, told, window);
-        let price = resolve_model_price(said, listed, line.is_here);
+        let price = resolve_model_price(said, listed, line.arm.local);
         Arm {
-            local: line.is_here,
-            stays_here: line.stays_here,
             // Wherever it stands: a full tool set would fill a small window, and confuse a small model.
             lean: Some(
                 said.and_then(|said| said.small)
@@ -197,11 +189,9 @@ impl ArmFactory {
             price,
             cost_weight: said.and_then(|said| said.cost_weight).unwrap_or(1.0),
             pools: said.map(|said| said.pools.clone()).unwrap_or_default().into(),
-            host: Arc::clone(&line.host),
-            account: Arc::clone(&line.account),
-            wire: line.wire,
             published: Arc::new(published_facts(&name.model, listed, price, line.is_own)),
-            ..connect_arm(line.connection.clone(), name.model.as_str()).0
+            id: ModelRef { model: name.model.clone(), ..line.arm.id.clone() },
+            ..line.arm.clone()
         }
     }
 
@@ -234,7 +224,9 @@ impl ArmFactory {
         guard_setup::to_privacy(self.settings.privacy)
             .check_provider(&facts)
             .map_err(|error| HostError::usage(error.to_string()))?;
-        Ok(Line { connection, is_own, stays_here, is_here, wire, host, account })
+        let (arm, connection) = connect_arm(connection, "");
+        let arm = Arm { local: is_here, stays_here, wire, host, account, ..arm };
+        Ok(Line { connection, is_own, arm })
     }
 }
 

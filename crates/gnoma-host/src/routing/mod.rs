@@ -38,7 +38,6 @@ pub(crate) use self::first_arm::{run_overrides, settings_with_overrides};
 use self::{
     arms::ArmFactory,
     discovery::{DiscoverySources, FoundModels, KnownArms},
-    limits::RouterInput,
     memory::{OutcomeRecorder, ScoreStore},
     roster::{Roster, UnusableModel},
 };
@@ -352,10 +351,10 @@ fn convert_reported(
     made: &[(Arm, Connection)],
 ) -> RouterSettings {
     let home = project.environment().home();
-    let RouterInput { settings: converted, mut warnings } =
-        limits::convert_settings(settings, home.as_deref());
+    let mut converted = limits::convert_settings(settings, home.as_deref());
     let names: Vec<ModelRef> = made.iter().map(|(arm, _)| arm.id.clone()).collect();
     let providers = provider_names::provider_names(&settings.provider);
+    let warnings = &mut converted.said;
     warnings.extend(limits::unknown_names(&settings.router.roles, &names, &providers));
     warnings.extend(made.iter().filter_map(|(arm, _)| half_price(arm, settings)));
     warnings.extend(unused_settings::at_start(project, settings));
@@ -364,7 +363,7 @@ fn convert_reported(
         warnings.push(unknown.to_owned());
     }
     warnings.iter().for_each(|warning| project.notices.warning(warning));
-    RouterSettings { said: warnings, ..converted }
+    converted
 }
 
 /// Returns the settings of the router in this project and folder.
@@ -458,9 +457,4 @@ fn load_router(project: &Project, has_choice: bool, made: &[(Arm, Connection)]) 
             fresh()
         }
     }
-}
-
-/// Routes of one arm, of which nothing is kept.
-pub fn single_arm_routes(arm: (Arm, Connection)) -> Arc<Routes> {
-    Arc::new(Routes::with_single_arm(arm))
 }

@@ -153,22 +153,16 @@ impl RoutingState {
             (None, None) if self.settings.only_classifies(&arm.id) => {
                 Some(ArmExclusion::Lasting("only sorts requests (`slm`)".into()))
             }
-            (None, None) => self.health_exclusion(arm, context.now_ms).or_else(|| {
-                let own = own_levels(context.levels, draws);
-                limit_exclusion(own, call, (context.now_ms, self.settings.zone))
-            }),
+            (None, None) => {
+                let resting = self.unavailability(arm, context.now_ms);
+                resting.map(|(why, until_ms)| ArmExclusion::Passing(why.into(), until_ms)).or_else(
+                    || {
+                        let own = own_levels(context.levels, draws);
+                        limit_exclusion(own, call, (context.now_ms, self.settings.zone))
+                    },
+                )
+            }
         }
-    }
-
-    /// Returns the reason why the arm had better not be called just now.
-    fn health_exclusion(&self, arm: &Arm, now_ms: i64) -> Option<ArmExclusion> {
-        let rest = self
-            .current_rest(arm, now_ms)
-            .map(|rest| ArmExclusion::Passing(rest.why.into(), rest.until_ms));
-        rest.or_else(|| {
-            let (why, free_ms) = self.provider_refusal(&arm.id, now_ms)?;
-            Some(ArmExclusion::Passing(why.into(), free_ms))
-        })
     }
 
     /// Returns the reason why the user's rules keep an arm from the subject of the conversation, if they do.

@@ -10,10 +10,10 @@ use gnoma_core::{
 use super::settings::RouterSettings;
 use crate::{
     arm::Arm,
-    health::{HealthTarget, Rest},
+    health::HealthTarget,
     pool::{self, Scope},
     router::Router,
-    vitals::VitalsTracker,
+    vitals::{Vitals, VitalsTracker},
 };
 
 /// Tasks of a working day.
@@ -55,18 +55,15 @@ impl RoutingState {
         self.arms.iter().find(|arm| arm.id == *name)
     }
 
-    /// Returns the rest that the arm, its provider or its host takes now.
+    /// Returns the reason why the arm had better not be called now, and until when: it rests after an error, or its
+    /// provider takes no call by its own word.
     #[must_use]
-    pub fn current_rest(&self, arm: &Arm, now_ms: i64) -> Option<Rest> {
+    pub fn unavailability(&self, arm: &Arm, now_ms: i64) -> Option<(String, i64)> {
+        let Vitals { health, limits, .. } = &self.tracker.vitals;
         let target = HealthTarget { arm: &arm.id, host: &arm.host };
-        self.tracker.vitals.health.current_rest(target, now_ms, self.settings.zone)
-    }
-
-    /// Returns the reason why, by the provider's own word, it takes no call now, and until when; `None` if it takes
-    /// calls.
-    #[must_use]
-    pub fn provider_refusal(&self, arm: &ModelRef, now_ms: i64) -> Option<(String, i64)> {
-        self.tracker.vitals.limits.refusal_reason(arm, now_ms, self.settings.zone)
+        let rest = health.current_rest(target, now_ms, self.settings.zone);
+        rest.map(|rest| (rest.why, rest.until_ms))
+            .or_else(|| limits.refusal_reason(&arm.id, now_ms, self.settings.zone))
     }
 
     /// The pools that a call of the arm draws on.

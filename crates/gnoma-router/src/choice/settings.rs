@@ -29,6 +29,10 @@ pub enum Strategy {
 }
 
 impl Strategy {
+    /// All of them, in the order of the settings' documentation.
+    pub const ALL: [Self; 5] =
+        [Self::Auto, Self::Single, Self::Cascade, Self::Ensemble, Self::Synthesis];
+
     /// Returns the strategy's name for people and programs.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -59,6 +63,22 @@ pub enum Verify {
     Reviewer,
     /// The work is not checked.
     Off,
+}
+
+impl Verify {
+    /// All of them, in the order of the settings' documentation.
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Checks, Self::Reviewer, Self::Off];
+
+    /// Returns the name of this check in the settings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Checks => "checks",
+            Self::Reviewer => "reviewer",
+            Self::Off => "off",
+        }
+    }
 }
 
 /// The settings by which turns are routed.

@@ -117,7 +117,8 @@ impl PoolLimits {
         &self.caps
     }
 
-    /// Adds a set of rate limits: those stated, and where none is, the tier's of `vendor`.
+    /// Adds a set of rate limits: those stated, and where none is, the tier's of `vendor`. A stated 0 lifts what the tier
+    /// says, except that 0 micro-dollars are none to spend.
     ///
     /// # Errors
     /// Nobody knows that tier; the stated rates are added all the same.
@@ -129,6 +130,7 @@ impl PoolLimits {
         tier: Option<&str>,
     ) -> Result<(), UnknownTier> {
         let known = tier.and_then(|name| tiers::find_tier(vendor, name));
+        let rates = rates.with_zeros_lifted(tier.is_some());
         let vendor_name = vendor.to_owned();
         self.sets.insert(set.to_owned(), RateLimitSet { rates, vendor: vendor_name, tier: known });
         match tier {

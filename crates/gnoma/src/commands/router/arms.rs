@@ -99,15 +99,14 @@ fn is_meant(arm: &Arm, name: Option<&str>) -> bool {
 /// Returns the reason why an arm cannot be asked now; `None` if it can.
 fn barred_reason(routes: &Routes, arm: &Arm, levels: &[Level]) -> Option<String> {
     let now_ms = clock::now_ms();
-    let (own, rests) = routes.with_state(|state| {
-        let refusal = || state.provider_refusal(&arm.id, now_ms).map(|(why, _)| why);
-        let rest = state.current_rest(arm, now_ms).map(|rest| rest.why);
-        (state.draws(arm, &Scope::new("")), rest.or_else(refusal))
-    });
+    let (own, rests) = routes
+        .with_state(|state| (state.draws(arm, &Scope::new("")), state.unavailability(arm, now_ms)));
     let is_own = |level: &&Level| own.iter().any(|draw| draw.pool == level.pool);
     let levels: Vec<Level> = levels.iter().filter(is_own).cloned().collect();
     let call = expected_amount(arm, 0, None, now_ms);
-    rests.or_else(|| pool::refusal_reason(&levels, &call, now_ms, clock::local_time_zone))
+    rests
+        .map(|(why, _)| why)
+        .or_else(|| pool::refusal_reason(&levels, &call, now_ms, clock::local_time_zone))
 }
 
 fn stale_catalogue_warning(age_days: u32) -> Option<String> {

@@ -9,11 +9,11 @@
 //! The engine does not know providers, tools or stores: it gets them as ports of `gnoma-core`.
 
 pub mod answer_form;
-pub mod arm;
 mod call;
 mod checkpoint;
 mod compact;
 mod compaction;
+mod connections;
 pub mod context;
 mod conversation;
 mod conversation_plan;
@@ -45,7 +45,7 @@ mod turn_context;
 
 pub use crate::{
     answer_form::AnswerForm,
-    arm::Arm,
+    connections::connect_arm,
     gate_place::GatePlace,
     last_model_request::LastRequest,
     limits::Limits,

@@ -9,7 +9,11 @@ use gnoma_core::{
     store::StoreError,
     tool::split_mcp_name,
 };
-use gnoma_router::pool;
+use gnoma_router::{
+    Arm,
+    choice::{RoutePlan, WarmPrompt},
+    pool,
+};
 use tokio::time::timeout;
 
 use super::{
@@ -18,14 +22,13 @@ use super::{
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
-    arm::Arm,
+    context::Counter,
     prompt::is_from_user,
     routing::{
         ask::{DroppedCall, Hold, Share},
         call_origin::UsedExtensions,
         meter::Meter,
-        offers::WarmPrompt,
-        plan::RoutePlan,
+        routes,
     },
 };
 
@@ -36,7 +39,7 @@ const SETTLING_PATIENCE: Duration = Duration::from_secs(10);
 impl Session {
     /// The pools that a call of the arm draws on.
     pub(super) fn draws(&self, arm: &Arm) -> Vec<PoolDraw> {
-        self.router.routes.draws(arm, &self.router.scope)
+        self.router.routes.with_state(|state| state.draws(arm, &self.router.scope))
     }
 
     /// The turn waits for this; what was called before is settled first, so that no cap is passed.
@@ -71,7 +74,7 @@ impl Session {
         let routes = &self.router.routes;
         let Some(ledger) = routes.ledger().cloned() else { return };
         let at_ms = routes.now_ms();
-        let call = routes.settled_call(arm, meter, first, whole);
+        let call = routes::settled_call(arm, meter, first, whole);
         if let Some(hold) = hold {
             return self.spending.settle_in_time(commit_hold(hold, at_ms, call));
         }
@@ -79,7 +82,7 @@ impl Session {
         let only_counted = |draw: PoolDraw| PoolDraw { limits: Vec::new(), ..draw };
         let draws = self.draws(arm).into_iter().map(only_counted).collect();
         let origin = self.call_origin(arm);
-        let (arm, amount, is_priced) = (arm.name(), call.amount, call.is_priced);
+        let (arm, amount, is_priced) = (arm.id.clone(), call.amount, call.is_priced);
         let ask = ReservationRequest { at_ms, arm, amount, is_priced, draws, origin };
         self.spending.settle_in_time(async move {
             match ledger.reserve(ask).await {
@@ -184,10 +187,10 @@ impl Session {
         let history = self.turn.history();
         let answer = history.get(*messages).filter(|it| it.role() == Role::Assistant);
         let known = messages + usize::from(answer.is_some());
-        self.spending.tracker.record_usage(usage, history, known, arm.token_counter());
+        self.spending.tracker.record_usage(usage, history, known, Counter::for_arm(&arm));
         self.prompts.gauge.with_cache(|cache| cache.record_usage(usage, arm.price));
         let (tokens, at_ms) = (usage.total_tokens(), self.router.routes.now_ms());
-        self.router.warm.insert(arm.name(), WarmPrompt { tokens, at_ms });
+        self.router.warm.insert(arm.id.clone(), WarmPrompt { tokens, at_ms });
     }
 
     /// Calls that are settled: what they cost goes to the sums and to the person.

@@ -12,6 +12,10 @@ use gnoma_core::{
     store::StoreError,
     tool::Tier,
 };
+use gnoma_router::{
+    Wire,
+    choice::{RoutePlan, expected_amount},
+};
 
 use super::{
     room::{self, RoomResult},
@@ -19,8 +23,7 @@ use super::{
 };
 use crate::{
     call::{CallArm, CallInput, Room},
-    context::Wire,
-    routing::{OWN, ask::Hold, plan::RoutePlan},
+    routing::{OWN, ask::Hold},
 };
 
 impl Session {
@@ -42,10 +45,12 @@ impl Session {
             return Ok(());
         }
         let routes = Arc::clone(&self.router.routes);
-        let arm = plan.arm.name();
+        let arm = plan.arm.id.clone();
         let (context, warm) = (plan.task.need.context_tokens, self.router.warm.get(&arm));
-        let amount = routes.expected_amount(&plan.arm, context, warm);
-        let draws = routes.draws_for(&plan.arm, &self.router.scope, &amount);
+        let at_ms = routes.now_ms();
+        let amount = expected_amount(&plan.arm, context, warm, at_ms);
+        let draws = routes
+            .with_state(|state| state.draws_for(&plan.arm, &self.router.scope, &amount, at_ms));
         let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
         let Some(ledger) = routes.ledger().filter(|_| is_limited).cloned() else {
             self.answer_held();
@@ -53,7 +58,7 @@ impl Session {
         };
         let price = plan.arm.price;
         let origin = self.call_origin(&plan.arm);
-        let (at_ms, is_priced) = (routes.now_ms(), price.is_some());
+        let is_priced = price.is_some();
         let ask = ReservationRequest { at_ms, arm, amount, is_priced, draws, origin };
         let unsettled = self.spending.unsettled.clone();
         self.waiting = Some(Box::pin(async move {
@@ -99,7 +104,7 @@ impl Session {
     fn answer_held(&mut self) {
         let Some(RoutePlan { arm, .. }) = &self.router.plan else { return };
         let (is_lean, is_agent) = (arm.tier() == Tier::Lean, arm.wire == Wire::Agent);
-        let arm = CallArm { name: arm.name(), is_lean, is_agent };
+        let arm = CallArm { name: arm.id.clone(), is_lean, is_agent };
         self.answer_reservation(Room::Held(arm));
     }
 

@@ -49,12 +49,12 @@ impl Session {
         let Some(plan) = &mut self.router.plan else { return };
         match outcome {
             ToolOutcome::Done(output) | ToolOutcome::Failed(output) => {
-                plan.signals.record_diff(output.diff.as_deref());
+                self.router.signals.record_diff(output.diff.as_deref());
                 if output.diff.is_some() {
-                    plan.parts.credit_arm(&plan.arm.name());
+                    plan.parts.credit_arm(&plan.arm.id);
                 }
                 if let Some(report) = &output.report {
-                    plan.signals.command_ended(report);
+                    self.router.signals.command_ended(report);
                 }
             }
             ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => (),
@@ -117,9 +117,8 @@ impl Session {
 
     /// A call that may have changed files without a diff to show for it is about to run.
     fn may_write(&mut self, spec: &ToolSpec, call: &ToolCall) {
-        let Some(plan) = &mut self.router.plan else { return };
-        if !signals::is_check(spec, call) {
-            plan.signals.may_have_written();
+        if self.router.plan.is_some() && !signals::is_check(spec, call) {
+            self.router.signals.may_have_written();
         }
     }
 }

@@ -63,7 +63,7 @@ impl Session {
         let (orders, inlet) = mpsc::channel(MAX_COMMANDS);
         let (outlet, events) = mpsc::channel(MAX_EVENTS);
         let started = started_event(&options, options.mode);
-        let has_checks = options.routes.options.runs_checks();
+        let has_checks = options.routes.settings.runs_checks();
         let session = Self::new(options, FrontEnd { orders: Some(inlet), events: outlet });
         let rights = session.gate.rights.clone();
         let mut task = JoinSet::new();

@@ -16,7 +16,7 @@ use gnoma_core::{
     tool::{BoxFuture, Grant, Progress, Tier, ToolKind},
 };
 use gnoma_guard::firewall::Firewall;
-use gnoma_router::pool::Scope;
+use gnoma_router::{choice::Task, pool::Scope};
 use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -42,7 +42,7 @@ use crate::{
     persistence::Persistence,
     prompt,
     rights::Rights,
-    routing::{arm_panel::Shares, ask::Share, task::Task, verify::Finding},
+    routing::{arm_panel::Shares, ask::Share, verify::Finding},
     turn::{Input, Turn},
 };
 

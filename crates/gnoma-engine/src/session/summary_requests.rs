@@ -8,13 +8,13 @@ use gnoma_core::{
     lifecycle::{Lifecycle, Point, PointKind},
     session::{NoticeLevel, PermissionMode},
 };
+use gnoma_router::Arm;
 
 use super::{
     compaction_extras::CompactionExtras,
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
-    arm::Arm,
     compact::{self, CompactionSummary, SummarizedRange},
     compaction::{CompactionFailure, CompactionInput},
     context::{Strategy, brief::Brief},
@@ -91,10 +91,13 @@ impl Session {
         strategy: Strategy,
         is_asked: bool,
         answering: Option<&ModelRef>,
-    ) -> Result<Vec<Arm>, CompactionFailure> {
+    ) -> Result<Vec<Arc<Arm>>, CompactionFailure> {
         let task = self.current_task();
         let context = self.router.choice_context();
-        let arms = self.router.routes.rank_summarizers(&task, context, answering);
+        let arms = self
+            .router
+            .routes
+            .with_state(|state| state.rank_summarizers(&task, context, answering));
         if arms.is_empty() && (is_asked || strategy == Strategy::Summarize) {
             return Err(CompactionFailure::NobodyToAsk);
         }
@@ -136,7 +139,7 @@ impl Session {
 /// The inputs for summarizing a past.
 struct SummaryJob {
     /// The arms that are asked for the summary; none if the past is simply left out.
-    tellers: Vec<Arm>,
+    tellers: Vec<Arc<Arm>>,
     past: SummaryInput,
     kept: CompactionExtras,
     account: Account,
@@ -189,7 +192,7 @@ fn join_failures(failures: &[SummaryError]) -> String {
 
 /// Asks one arm after the other until one has summarized it.
 async fn ask_summarizers(
-    tellers: &[Arm],
+    tellers: &[Arc<Arm>],
     past: &SummaryInput,
     account: &Account,
 ) -> (Result<Option<(String, Option<String>)>, Vec<SummaryError>>, Vec<Share>) {
@@ -197,7 +200,7 @@ async fn ask_summarizers(
     for arm in tellers {
         match summarize_with_arm(arm, past, account, &mut shares).await {
             Ok(told) => return (Ok(Some(told)), shares),
-            Err(error) => failures.push(SummaryError { arm: arm.name(), error }),
+            Err(error) => failures.push(SummaryError { arm: arm.id.clone(), error }),
         }
     }
     (Err(failures), shares)
@@ -206,7 +209,7 @@ async fn ask_summarizers(
 /// An arm's summary of the past, and what it did not see of it. A long past is summarized part by part, and the
 /// summaries again until one is left.
 async fn summarize_with_arm(
-    arm: &Arm,
+    arm: &Arc<Arm>,
     past: &SummaryInput,
     account: &Account,
     shares: &mut Vec<Share>,

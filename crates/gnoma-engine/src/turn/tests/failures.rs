@@ -213,7 +213,7 @@ fn text_before_a_call_that_the_provider_could_not_read_is_asked_for_again() {
     for word in ["MALFORMED_FUNCTION_CALL", "unexpected_tool_use"] {
         let mut turn = started(Limits::default());
         let word = StreamEvent::UnknownStop { word: word.into() };
-        let fx = feed(&mut turn, [text("so"), Input::Model(Ok(word)), stop(StopReason::Other)]);
+        let fx = feed(&mut turn, [text("so"), stream(Ok(word)), stop(StopReason::Other)]);
         assert!(retrying(&fx).is_some(), "{fx:?}");
     }
 }

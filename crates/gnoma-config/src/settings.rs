@@ -41,13 +41,13 @@ pub use self::{
     personal::Personal,
     plugins::Plugins,
     protocol::Protocol,
-    router::{Caps, Priority, Roles, Router, RouterMode, Strategy, Verify},
+    router::{Priority, Router, RouterMode},
     rules::RoutingRule,
     session::Session,
     source::ValueSource,
     tools::{Compaction, Tools},
 };
-pub use crate::condition::{Hours, Share, Weekday, arm_named};
+pub use crate::condition::{Share, arm_named};
 
 /// All settings of gnoma.
 #[derive(Clone, Debug)]

@@ -13,10 +13,10 @@ use crate::{
     checkpoint::CheckpointSaver,
     event_audit,
     large_results::LargeResults,
+    limits::Limits,
     persistence_options::PersistenceOptions,
     record::{self, Recorder},
     session_notices::{NoticeSender, SessionNotice},
-    turn::Limits,
 };
 
 /// The time that a session which ends waits until the files of its last turn are saved.

@@ -8,9 +8,9 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use gnoma_core::{Message, ModelRequest, ResultPart, Role, message::Content, text_truncation};
+use gnoma_router::Arm;
 
 use crate::{
-    arm::Arm,
     compact::{UNKNOWN_WINDOW_TOKENS, summary_tokens},
     prompt::is_from_user,
     routing::review,

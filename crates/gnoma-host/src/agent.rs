@@ -7,7 +7,7 @@ use gnoma_core::{
     session::PermissionMode,
     tool::{Tier, is_about},
 };
-use gnoma_engine::{Arm, Routes, session::Options};
+use gnoma_engine::{Routes, session::Options};
 use gnoma_tools::Agent;
 
 use crate::{HostError, Notices, Project, Result, extensions, unused_settings::MCP};
@@ -94,7 +94,7 @@ pub(crate) fn wanted_arm(agent: &Agent, routes: &Routes, notices: &Notices) -> O
 /// The first arm whose name has what is preferred in it.
 pub(crate) fn find_preferred_arm(routes: &Routes, part: &str) -> Option<ModelRef> {
     let part = part.to_lowercase();
-    let names = routes.arms().iter().map(Arm::name).collect::<Vec<_>>();
+    let names = routes.arms().iter().map(|arm| arm.id.clone()).collect::<Vec<_>>();
     names.into_iter().find(|name| name.to_string().to_lowercase().contains(&part))
 }
 

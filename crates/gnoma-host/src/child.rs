@@ -11,8 +11,7 @@ use gnoma_core::{
 };
 
 use gnoma_engine::{
-    Arm, CheckpointReadiness, Handle, LastRequest, PersistenceOptions, Routes, Session as Engine,
-    resume,
+    CheckpointReadiness, Handle, LastRequest, PersistenceOptions, Routes, Session as Engine, resume,
 };
 use gnoma_extend::hooks::HookAgent;
 use gnoma_guard::permission::Permissions;
@@ -259,12 +258,11 @@ fn requested_arm(
         let whole = name.to_string();
         is_of && model.as_ref().is_none_or(|model| name.model == *model || whole == *model)
     };
-    let found = routes.arms().iter().map(Arm::name).find(is_meant);
+    let found = routes.arms().iter().map(|arm| arm.id.clone()).find(is_meant);
     found.map(Some).ok_or_else(|| {
         let named: Vec<_> = [provider, model].into_iter().flatten().map(String::as_str).collect();
         let arms = routes.arms();
-        let mut known: Vec<_> =
-            arms.iter().take(MAX_NAMED).map(|arm| arm.name().to_string()).collect();
+        let mut known: Vec<_> = arms.iter().take(MAX_NAMED).map(|arm| arm.id.to_string()).collect();
         if arms.len() > MAX_NAMED {
             known.push("…".to_owned());
         }

@@ -1,8 +1,11 @@
 //! Lists of what a session can choose from: providers, profiles and models.
 
+use std::sync::Arc;
+
 use gnoma_config::profile;
 use gnoma_core::info::Choice;
-use gnoma_engine::{Arm, Routes};
+use gnoma_engine::Routes;
+use gnoma_router::Arm;
 
 use crate::{Folders as _, Project, providers};
 
@@ -33,12 +36,12 @@ pub(crate) fn profile_choices(project: &Project) -> Vec<Choice> {
 
 /// Returns the models that the session can be pinned to.
 pub(crate) fn arm_choices(routes: &Routes, current: Option<&str>) -> Vec<Choice> {
-    let choice = |arm: &Arm| {
-        let name = arm.name().to_string();
+    let choice = |arm: &Arc<Arm>| {
+        let name = arm.id.to_string();
         Choice {
             current: current == Some(&*name),
             about: String::new(),
-            arm: Some(arm.name()),
+            arm: Some(arm.id.clone()),
             window: arm.context_window.map(u64::from),
             name,
         }

@@ -46,7 +46,9 @@ pub fn schedule_store(environment: &Environment) -> ScheduleStore {
 /// No model is at a limit, or the limits cannot be read.
 pub async fn limits_reset_ms(project: &Project) -> Result<i64> {
     let ready = preview::prepare_preview(project, None).await?;
-    let rests = ready.routes.resting_arms();
+    let now_ms = ready.routes.now_ms();
+    let rests =
+        ready.routes.with_state(|state| state.tracker.vitals.health.resting_targets(now_ms));
     let at_limit = |kind| matches!(kind, ErrorKind::RateLimited | ErrorKind::Quota);
     let of_models = rests.iter().filter(|rest| at_limit(rest.kind)).map(|rest| rest.until_ms).min();
     let levels = preview::limit_levels(project, &ready.routes).await;

@@ -1,10 +1,11 @@
 //! Previews which model would do a task, and why. No model is asked.
 
 use gnoma_core::{
-    ledger::{Ledger as _, Level, PoolDraw},
+    ledger::{Ledger as _, Level},
     session::Routing,
 };
 use gnoma_engine::{Routes, tokens};
+use gnoma_router::pool::Scope;
 
 use crate::{
     Project, Result,
@@ -28,8 +29,9 @@ pub async fn preview_route(project: &Project, words: &str, seed: Option<u64>) ->
     let mut ready = prepare_preview(project, seed).await?;
     ready.discover_once().await;
     let levels = limit_levels(project, &ready.routes).await;
+    let (tokens, now_ms) = (tokens::estimate(words) as u64, ready.routes.now_ms());
     let routing =
-        ready.routes.preview_routing(words, false, tokens::estimate(words) as u64, &levels);
+        ready.routes.with_state(|state| state.preview_routing(words, tokens, &levels, now_ms));
     Ok(Preview { routing, left: ready.left })
 }
 
@@ -50,8 +52,7 @@ pub async fn prepare_preview(project: &Project, seed: Option<u64>) -> Result<Pre
 
 /// Returns how much of each limit is used; empty, with a notice, if the ledger cannot be read.
 pub async fn limit_levels(project: &Project, routes: &Routes) -> Vec<Level> {
-    let limited: Vec<PoolDraw> =
-        routes.all_draws().into_iter().filter(|draw| !draw.limits.is_empty()).collect();
+    let limited = routes.with_state(|state| state.limited_draws(&Scope::new("")));
     if limited.is_empty() {
         return Vec::new();
     }

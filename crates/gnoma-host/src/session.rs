@@ -123,7 +123,7 @@ fn session_extensions(
     routes: &Routes,
     tools: &[Arc<dyn gnoma_core::Tool>],
 ) -> Arc<Extensions> {
-    let first = routes.arms().first().map(|arm| arm.name().model).unwrap_or_default();
+    let first = routes.arms().first().map(|arm| arm.id.model.clone()).unwrap_or_default();
     let hooks = extensions::session_hooks(project, (id, &first), tools);
     let extensions =
         Extensions::from_places(extensions::extension_places(project), hooks).in_session(id);

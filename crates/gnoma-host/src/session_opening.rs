@@ -321,7 +321,7 @@ impl SessionBuilder {
         let (known_servers, agent) = (Arc::clone(&self.servers), self.agent.take());
         let mut options = self.build_options(&routes)?;
         let asked =
-            routes.arms().iter().find(|arm| arm.name() == first).and_then(|arm| arm.context_window);
+            routes.arms().iter().find(|arm| arm.id == first).and_then(|arm| arm.context_window);
         let servers = mcp::open(&project, asked);
         if let Some(servers) = &servers {
             let _is_first = known_servers.set(servers.weak_view());

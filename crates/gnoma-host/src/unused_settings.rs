@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use gnoma_config::settings::{Roles, RuleSubject, SecretAction, arm_named};
+use gnoma_config::settings::{RuleSubject, SecretAction, arm_named};
 use gnoma_core::{glob, home};
+use gnoma_router::rules::{Roles, RuleEffect};
 use gnoma_tools::Agent;
 
 use crate::{
@@ -208,8 +209,13 @@ fn in_rules<'a>(
     let mut all: Vec<(String, &str)> =
         actions.map(|name| (format!("[[security.actions]] provider = \"{name}\""), name)).collect();
     for rule in &settings.router.rules {
-        let globs = rule.pin.iter().map(|glob| ("pin", glob));
-        let globs = globs.chain(rule.forbid.iter().map(|glob| ("forbid", glob)));
+        let globs = rule.rule.then.iter().flat_map(|effect| match effect {
+            RuleEffect::Pin(glob) => vec![("pin", glob)],
+            RuleEffect::Forbid(globs) => globs.iter().map(|glob| ("forbid", glob)).collect(),
+            RuleEffect::Prefer { .. }
+            | RuleEffect::MaxCostMicroUsd(_)
+            | RuleEffect::MaxSeconds(_) => Vec::new(),
+        });
         let unknown = globs.filter_map(|(key, glob)| {
             let name = provider_of(glob).filter(|name| !is_name(name))?;
             Some((format!("[[router.rules]] {key} = \"{glob}\" ({})", rule.place), name))

@@ -1,12 +1,9 @@
 //! Who is known and what is believed of them: the registry of arms and kinds, and the estimates of a pair.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    mem,
-};
+use std::{collections::HashMap, mem, sync::Arc};
 
 use crate::{
-    arm::{Arm, ArmFacts, ArmId},
+    arm::{Arm, ArmId, Published},
     drift::DriftWatch,
     effects::{Belief, Effects},
     starting_point::{self, StartingPoint},
@@ -24,7 +21,9 @@ pub const MOST_KINDS: usize = 64;
 /// An arm the router knows.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownArm {
-    pub(crate) arm: Arm,
+    pub(crate) id: ArmId,
+    /// What others published of it.
+    published: Arc<Published>,
     pub(crate) watch: DriftWatch,
     /// The watch noticed that the work got worse, and nobody took that yet.
     pub(crate) got_worse: bool,
@@ -83,7 +82,7 @@ impl Beliefs {
 
     /// The index of an arm, with `place` looked at first: arms are mostly asked for in the order they became known.
     pub(crate) fn arm_near(&self, id: &ArmId, place: usize) -> Option<usize> {
-        let is_it = self.arms.get(place).is_some_and(|known| known.arm.id == *id);
+        let is_it = self.arms.get(place).is_some_and(|known| known.id == *id);
         if is_it { Some(place) } else { self.index_of_arm(id) }
     }
 
@@ -102,15 +101,15 @@ impl Beliefs {
     }
 
     /// Makes arms known, or their facts and priors anew; what was learnt stays.
-    pub(crate) fn register_arms(&mut self, arms: Vec<Arm>) {
+    pub(crate) fn register_arms(&mut self, arms: &[Arc<Arm>]) {
         let mut restored = Vec::new();
         for arm in arms {
-            for kind in arm.priors.keys() {
+            for kind in arm.published.by_kind.keys() {
                 self.add_kind(kind);
             }
             if let Some(index) = self.index_of_arm(&arm.id) {
                 if let Some(known) = self.arms.get_mut(index) {
-                    known.arm = arm;
+                    known.published = Arc::clone(&arm.published);
                 }
             } else if self.arms.len() < MOST_ARMS {
                 if let Some(place) = self.waiting.iter().position(|saved| saved.arm == arm.id) {
@@ -125,10 +124,11 @@ impl Beliefs {
         }
     }
 
-    fn add_arm(&mut self, arm: Arm) {
+    fn add_arm(&mut self, arm: &Arm) {
         self.arm_index.insert(arm.id.clone(), self.arms.len());
         self.arms.push(KnownArm {
-            arm,
+            id: arm.id.clone(),
+            published: Arc::clone(&arm.published),
             watch: DriftWatch::default(),
             got_worse: false,
             tasks: Vec::new(),
@@ -164,12 +164,7 @@ impl Beliefs {
         }
         let kind = self.add_kind(kind);
         if known.0.is_none() {
-            self.register_arms(vec![Arm {
-                id: arm.clone(),
-                facts: ArmFacts::default(),
-                priors: BTreeMap::new(),
-                overall: None,
-            }]);
+            self.register_arms(&[Arc::new(Arm::new(arm.clone()))]);
         } else {
             self.recompute_starts();
         }
@@ -177,14 +172,14 @@ impl Beliefs {
     }
 
     fn newest_release(&self) -> Option<i32> {
-        self.arms.iter().filter_map(|known| known.arm.facts.released).max()
+        self.arms.iter().filter_map(|known| known.published.released).max()
     }
 
     /// Recomputes where every pair starts, and adds beliefs for what is new.
     pub(crate) fn recompute_starts(&mut self) {
         let (newest, tuning) = (self.newest_release(), self.tuning);
         for known in &mut self.arms {
-            known.general = starting_point::general_start(&known.arm, newest, &tuning);
+            known.general = starting_point::general_start(&known.published, newest, &tuning);
         }
         let kinds: Vec<KindStart> = self
             .kinds
@@ -192,7 +187,7 @@ impl Beliefs {
             .map(|kind| {
                 let parent = self.index_of_parent(kind);
                 let measured = parent.and_then(|at| self.kinds.get(at)).unwrap_or(kind).clone();
-                let arms = self.arms.iter().map(|known| (&known.arm, known.general));
+                let arms = self.arms.iter().map(|known| (&*known.published, known.general));
                 let (offset, warm) = starting_point::of_kind(&measured, arms);
                 KindStart { measured, parent, offset, warm }
             })
@@ -221,7 +216,7 @@ impl Beliefs {
             return;
         };
         if self.ability.arms.len() == index {
-            let warm = known.arm.overall.is_some() || !known.arm.priors.is_empty();
+            let warm = known.published.overall.is_some() || !known.published.by_kind.is_empty();
             let doubt = if warm {
                 (tuning.warm, tuning.cost_warm)
             } else {
@@ -242,8 +237,11 @@ impl Beliefs {
         starts.clear();
         for (position, kind) in kinds.iter().enumerate() {
             let guess = known.general.sum_with(kind.offset);
-            let (start, ability, cost) =
-                starting_point::of_pair(known.arm.priors.get(&kind.measured), guess, &tuning);
+            let (start, ability, cost) = starting_point::of_pair(
+                known.published.by_kind.get(&kind.measured),
+                guess,
+                &tuning,
+            );
             starts.push(start);
             if abilities.len() == position {
                 let doubt = (tuning.cold.pair, tuning.cost_cold.pair);
@@ -260,7 +258,9 @@ impl Beliefs {
         let tuning = &self.tuning;
         let known = arm.and_then(|arm| self.arms.get(arm));
         let start = match known {
-            None => starting_point::from_facts(&ArmFacts::default(), self.newest_release(), tuning),
+            None => {
+                starting_point::from_facts(&Published::default(), self.newest_release(), tuning)
+            }
             Some(known) => {
                 kind.and_then(|kind| known.starts.get(kind)).copied().unwrap_or(known.general)
             }

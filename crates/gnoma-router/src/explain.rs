@@ -12,7 +12,7 @@ impl RouterChoice {
     #[must_use]
     pub fn explain(&self, offers: &[Offer]) -> Vec<String> {
         let name = |offer: usize| {
-            offers.get(offer).map_or_else(|| "?".to_owned(), |offer| offer.arm.to_string())
+            offers.get(offer).map_or_else(|| "?".to_owned(), |offer| offer.arm.id.to_string())
         };
         let mut lines = vec![match &self.decision {
             Decision::Run(arms) => {
@@ -55,7 +55,7 @@ fn line_of(candidate: &WeighedArm, offer: Option<&Offer>, name: &str) -> String 
     if candidate.scarcity > 1.0 {
         let _written = write!(line, " (scarce: each dollar counts {:.2})", candidate.scarcity);
     }
-    let weight = offer.map_or(1.0, |offer| offer.cost_weight);
+    let weight = offer.map_or(1.0, |offer| offer.arm.cost_weight);
     if weight < 1.0 {
         let _written = write!(line, " (each dollar counts {weight:.2}, by `cost_weight`)");
     }

@@ -2,11 +2,12 @@
 //!
 //! [`Router::choose`] weighs what each arm is likely to achieve and to cost, given what was already tried on this
 //! task, looks ahead over the attempts that are left, and runs an arm, several at once, or accepts an attempt.
-//! [`Router::record_outcome`] learns from the outcome. Running the arms, saving the state and counting the limits happen
-//! elsewhere.
+//! [`Router::record_outcome`] learns from the outcome. [`choice`] applies it to the turns of sessions. Running the arms,
+//! saving the state and counting the limits happen elsewhere.
 
 pub mod arm;
 mod beliefs;
+pub mod choice;
 pub mod classify;
 mod clock;
 mod drift;
@@ -31,9 +32,11 @@ mod state_conversion;
 pub mod task;
 mod tuning;
 mod verifier;
+pub mod vitals;
 
-pub use arm::{Arm, ArmFacts, ArmId, Capabilities, Offer, PoolId, Prior};
+pub use arm::{Arm, ArmId, Offer, PoolId, Prior, Published, Wire};
 pub use beliefs::{MOST_ARMS, MOST_KINDS};
+pub use choice::{RouterSettings, Strategy, Verify};
 pub use clock::Zone;
 pub use drift::DriftWatch;
 pub use effects::Belief;

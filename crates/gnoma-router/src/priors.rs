@@ -6,7 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::{arm::Prior, task::TaskKind};
+use crate::{
+    arm::{Prior, Published},
+    task::TaskKind,
+};
 
 const SHIPPED: &str = include_str!("priors.tsv");
 const SOURCE: &str = "# source ";
@@ -15,18 +18,10 @@ const MAX_ID_BYTES: usize = 256;
 /// Words behind a model's name that say how it is packed or offered, not which it is.
 const PACKING: &[&str] = &["fp4", "fp8", "instruct", "latest", "nvfp4", "preview"];
 
-/// The figures measured of one model.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct MeasuredModel {
-    /// By the benchmark's kind of task, such as `fix`.
-    pub by_kind: BTreeMap<TaskKind, Prior>,
-    /// Over all its tasks.
-    pub overall: Option<Prior>,
-}
-
-/// Returns what was measured of the model with this id on the wire, whichever provider serves it.
+/// Returns what was measured of the model with this id on the wire, whichever provider serves it: its results by the
+/// benchmark's kinds of task, such as `fix`, and over all its tasks.
 #[must_use]
-pub fn find_measured(model: &str) -> Option<MeasuredModel> {
+pub fn find_measured(model: &str) -> Option<Published> {
     find_in_table(SHIPPED, model)
 }
 
@@ -35,7 +30,7 @@ pub fn data_sources() -> impl Iterator<Item = &'static str> {
     SHIPPED.lines().filter_map(|line| line.strip_prefix(SOURCE))
 }
 
-fn find_in_table(text: &str, model: &str) -> Option<MeasuredModel> {
+fn find_in_table(text: &str, model: &str) -> Option<Published> {
     if model.len() > MAX_ID_BYTES {
         return None;
     }
@@ -47,7 +42,7 @@ fn find_in_table(text: &str, model: &str) -> Option<MeasuredModel> {
             .filter(|row| row.model == name)
             .map(|row| (TaskKind::new(row.kind), row.prior)),
     );
-    Some(MeasuredModel { overall: pool_kinds(&by_kind), by_kind })
+    Some(Published { overall: pool_kinds(&by_kind), by_kind, ..Published::default() })
 }
 
 struct PriorRow<'a> {

@@ -12,7 +12,7 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    arm::{Arm, ArmFacts, ArmId, Capabilities, Offer, PoolId, Prior},
+    arm::{Arm, ArmId, Offer, PoolId, Prior, Published},
     router::{Decision, Router},
     scarcity::PoolBudget,
     task::{Attempt, AttemptResult, Need, Situation, TaskKind, TaskOutcome},
@@ -65,7 +65,7 @@ struct Stream {
     max_attempts: usize,
     verified: bool,
     tasks_per_day: f64,
-    arms: HashMap<String, (ArmId, PoolId)>,
+    arms: HashMap<String, (Arc<Arm>, PoolId)>,
     caps: BTreeMap<PoolId, f64>,
     spent_today: BTreeMap<PoolId, f64>,
     day: u64,
@@ -123,10 +123,12 @@ impl Stream {
         for arm in init.arms {
             let id = ArmId { provider: arm.provider.clone(), model: arm.id.clone() };
             let pool: PoolId = arm.pool.as_deref().unwrap_or(&arm.provider).into();
-            arms.insert(arm.id.clone(), (id.clone(), pool));
-            admitted.push(build_arm(arm, id));
+            let name = arm.id.clone();
+            let arm = Arc::new(build_arm(arm, id));
+            arms.insert(name, (Arc::clone(&arm), pool));
+            admitted.push(arm);
         }
-        router.register_arms(admitted);
+        router.register_arms(&admitted);
         Self {
             router,
             seed: init.seed,
@@ -168,7 +170,7 @@ impl Stream {
             self.arms.get(&line.arm).ok_or(ReplayError::Order("a result of this arm"))?;
         *self.spent_today.entry(pool.clone()).or_insert(0.0) += line.cost_usd;
         task.situation.attempts.push(Attempt {
-            arm: arm.clone(),
+            arm: arm.id.clone(),
             verdict: line.verdict,
             cost_micro_usd: micro_usd(line.cost_usd),
         });
@@ -192,7 +194,7 @@ impl Stream {
         let offers: Vec<Offer> = available
             .iter()
             .filter_map(|name| self.arms.get(name))
-            .map(|(arm, pool)| build_offer(arm.clone(), pool.clone()))
+            .map(|(arm, pool)| Offer { pools: vec![pool.clone()], ..Offer::new(Arc::clone(arm)) })
             .collect();
         let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(task.number);
         let choice = self.router.choose(&task.situation, &offers, seed);
@@ -219,7 +221,7 @@ impl Stream {
             *by_pool.entry(pool.clone()).or_insert(0.0) += attempt.cost_usd;
             tried.push(AttemptResult {
                 attempt: Attempt {
-                    arm: arm.clone(),
+                    arm: arm.id.clone(),
                     verdict: attempt.verdict,
                     cost_micro_usd: micro_usd(attempt.cost_usd),
                 },
@@ -232,50 +234,27 @@ impl Stream {
     }
 }
 
-/// Everything the protocol's arms can do: it knows no needs.
-fn build_offer(arm: ArmId, pool: PoolId) -> Offer {
-    Offer {
-        arm,
-        capabilities: Capabilities {
-            tools: true,
-            vision: true,
-            thinking: true,
-            structured_output: true,
-            context_window: None,
-            local: true,
-        },
-        pools: vec![pool],
-        most_micro_usd: None,
-        saved_micro_usd: 0,
-        cost_weight: 1.0,
-        crowding: 1.0,
-        seconds: None,
-        barred: None,
-    }
-}
-
 fn build_arm(line: wire::ArmLine, id: ArmId) -> Arm {
     const ALL_KINDS: &str = "*";
-    let mut priors = BTreeMap::new();
+    let mut by_kind = BTreeMap::new();
     let mut overall = None;
     for (kind, told) in line.prior.unwrap_or_default() {
         let prior = Prior { quality: told.q, cost: told.cost_usd, tasks: told.n };
         if kind == ALL_KINDS {
             overall = Some(prior);
         } else {
-            priors.insert(TaskKind(Arc::from(kind)), prior);
+            by_kind.insert(TaskKind(Arc::from(kind)), prior);
         }
     }
-    Arm {
-        id,
-        facts: ArmFacts {
-            output_price: line.output_price,
-            released: line.release_date.as_deref().and_then(wire::days_since_epoch),
-            open_weights: line.openness.map(|openness| !openness.contains("closed")),
-        },
-        priors,
+    let published = Published {
+        output_price: line.output_price,
+        released: line.release_date.as_deref().and_then(wire::days_since_epoch),
+        open_weights: line.openness.map(|openness| !openness.contains("closed")),
+        by_kind,
         overall,
-    }
+    };
+    // Everything the protocol's arms can do: it knows no needs.
+    Arm { published: Arc::new(published), ..Arm::new(id) }
 }
 
 /// Negative and senseless amounts are nothing.

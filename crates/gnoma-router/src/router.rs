@@ -124,7 +124,7 @@ impl Router {
     }
 
     /// Makes arms known, or their facts and priors anew; what was learnt stays.
-    pub fn register_arms(&mut self, arms: Vec<Arm>) {
+    pub fn register_arms(&mut self, arms: &[Arc<Arm>]) {
         self.beliefs.register_arms(arms);
     }
 
@@ -141,8 +141,8 @@ impl Router {
     /// Returns the arms whose work was noticed to have got worse since this was last asked.
     pub fn take_worse_arms(&mut self) -> Vec<ArmId> {
         let arms = self.beliefs.arms.iter_mut();
-        let worse = arms
-            .filter_map(|known| std::mem::take(&mut known.got_worse).then(|| known.arm.id.clone()));
+        let worse =
+            arms.filter_map(|known| std::mem::take(&mut known.got_worse).then(|| known.id.clone()));
         worse.collect()
     }
 
@@ -201,7 +201,7 @@ impl Router {
         self.value_candidates(&mut candidates, &weighed, &valued.run, situation, task.value);
         let best = best_candidate(&candidates, seed);
         let pair = valued.pair.filter(|(_, value)| best.is_some_and(|(_, single)| *value > single));
-        let id = |place: usize| Some(offers.get(candidates.get(place)?.offer)?.arm.clone());
+        let id = |place: usize| Some(offers.get(candidates.get(place)?.offer)?.arm.id.clone());
         let both = pair.map(|(both, _)| both.map(|option| weighed.get(option)));
         let decision = match (valued.accept, best) {
             (Some((attempt, accept)), Some((_, run))) if accept >= run => Decision::Accept(attempt),
@@ -254,7 +254,7 @@ fn exclusion_of(situation: &Situation, offer: &Offer) -> Option<Exclusion> {
     if let Some(unmet) = situation.need.unmet_by(offer) {
         return Some(Exclusion::Unmet(unmet));
     }
-    let is_tried = situation.attempts.iter().any(|attempt| attempt.arm == offer.arm);
+    let is_tried = situation.attempts.iter().any(|attempt| attempt.arm == offer.arm.id);
     is_tried.then_some(Exclusion::Tried)
 }
 
@@ -349,7 +349,7 @@ impl Router {
                 excluded.push((index, exclusion));
                 continue;
             }
-            let arm = self.beliefs.arm_near(&offer.arm, index);
+            let arm = self.beliefs.arm_near(&offer.arm.id, index);
             let estimate = self.beliefs.estimate(arm, task.kind);
             let saved = offer.saved_micro_usd as f64 / MICRO;
             let most = offer.most_micro_usd.map_or(f64::INFINITY, |most| most as f64 / MICRO);
@@ -361,7 +361,7 @@ impl Router {
             let place = candidates.len();
             // What is free is not so while it is scarce.
             let least = if crowding > 1.0 { LEAST_COST } else { 0.0 };
-            let weighed_cost = cost.max(least) * scarcity * offer.cost_weight.clamp(0.0, 1.0);
+            let weighed_cost = cost.max(least) * scarcity * offer.arm.cost_weight.clamp(0.0, 1.0);
             weighed.push(WeighedCandidate {
                 place,
                 estimate,

@@ -2,7 +2,7 @@
 //! other arms suggest.
 
 use crate::{
-    arm::{Arm, ArmFacts, Prior},
+    arm::{Prior, Published},
     effects::Belief,
     probit::{normal_density, normal_quantile},
     task::TaskKind,
@@ -45,7 +45,7 @@ impl StartingPoint {
 }
 
 /// Returns the starting point that facts alone suggest. `newest` is the release of the newest model known.
-pub(crate) fn from_facts(facts: &ArmFacts, newest: Option<i32>, tuning: &Tuning) -> StartingPoint {
+pub(crate) fn from_facts(facts: &Published, newest: Option<i32>, tuning: &Tuning) -> StartingPoint {
     let guessed_price = match facts.open_weights {
         Some(false) => tuning.closed_price,
         Some(true) => tuning.open_price,
@@ -67,21 +67,26 @@ pub(crate) fn from_facts(facts: &ArmFacts, newest: Option<i32>, tuning: &Tuning)
 }
 
 /// Returns the starting point of an arm over all kinds.
-pub(crate) fn general_start(arm: &Arm, newest: Option<i32>, tuning: &Tuning) -> StartingPoint {
-    arm.overall
+pub(crate) fn general_start(
+    known: &Published,
+    newest: Option<i32>,
+    tuning: &Tuning,
+) -> StartingPoint {
+    known
+        .overall
         .as_ref()
-        .map_or_else(|| from_facts(&arm.facts, newest, tuning), StartingPoint::from_prior)
+        .map_or_else(|| from_facts(known, newest, tuning), StartingPoint::from_prior)
 }
 
 /// Returns how a kind differs for all arms, by the priors of those that have one; shrunk as if one more arm said
 /// "not". The flag says whether any has.
 pub(crate) fn of_kind<'a>(
     kind: &TaskKind,
-    arms: impl Iterator<Item = (&'a Arm, StartingPoint)>,
+    arms: impl Iterator<Item = (&'a Published, StartingPoint)>,
 ) -> (StartingPoint, bool) {
     let (mut sum, mut count) = (StartingPoint::default(), 0.0);
-    for (arm, general) in arms {
-        if let Some(prior) = arm.priors.get(kind) {
+    for (known, general) in arms {
+        if let Some(prior) = known.by_kind.get(kind) {
             sum = sum.sum_with(StartingPoint::from_prior(prior).difference_from(general));
             count += 1.0;
         }

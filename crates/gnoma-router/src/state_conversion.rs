@@ -67,7 +67,7 @@ impl Beliefs {
             (tasks > 0).then(|| (name.clone(), saved))
         });
         Some(SavedArm {
-            arm: known.arm.id.clone(),
+            arm: known.id.clone(),
             ability: *self.ability.arms.get(index)?,
             cost: *self.cost.arms.get(index)?,
             watch: known.watch,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::arm::{ArmId, Capabilities, Offer};
+use crate::arm::{Arm, ArmId, Offer};
 pub use crate::kind::TaskKind;
 
 /// The requirements of a task, and its worth.
@@ -51,16 +51,16 @@ impl Need {
         if let Some(reason) = &offer.barred {
             return Some(UnmetNeed::Barred(reason.clone()));
         }
-        let Capabilities { tools, vision, thinking, structured_output, context_window, local } =
-            offer.capabilities;
-        let too_long = context_window.is_some_and(|window| window < self.context_tokens);
+        let Arm { tools, vision, thinking, structured_output, context_window, stays_here, .. } =
+            *offer.arm;
+        let too_long = context_window.is_some_and(|window| u64::from(window) < self.context_tokens);
         [
             (self.tools && !tools, UnmetNeed::Tools),
             (self.vision && !vision, UnmetNeed::Vision),
             (self.thinking && !thinking, UnmetNeed::Thinking),
             (self.structured_output && !structured_output, UnmetNeed::Schema),
             (too_long, UnmetNeed::Context),
-            (self.local_only && !local, UnmetNeed::Local),
+            (self.local_only && !stays_here, UnmetNeed::Local),
         ]
         .into_iter()
         .find_map(|(lacks, what)| lacks.then_some(what))

@@ -19,7 +19,7 @@ use gnoma_core::{
     store::SessionId,
     tool::BoxFuture,
 };
-use gnoma_engine::{Arm, Session};
+use gnoma_engine::{Routes, Session, connect_arm};
 use gnoma_guard::firewall::Connection;
 use gnoma_host::{
     ProcessResources, Project, clock,
@@ -27,7 +27,7 @@ use gnoma_host::{
         Change, ChildOpening, Host, OpenedSession, Opener, PreparedSession, Services,
         SessionChangeResult, SessionOpening,
     },
-    routing, session,
+    session,
 };
 use gnoma_llm::replay::Replay;
 
@@ -113,11 +113,11 @@ async fn run_scripted_turn(around: &ProcessEnvironment, project: &Path) -> anyho
         report::stderr_notices(),
         ProcessResources::default(),
     )?;
-    let arm = Arm::new(Connection::new(Arc::new(script), true), "script");
+    let arm = connect_arm(Connection::new(Arc::new(script), true), "script");
     let options = session::session_options(
         &project,
         gnoma_host::clock::session_id(),
-        routing::single_arm_routes(arm),
+        Arc::new(Routes::with_single_arm(arm)),
     )?;
     let front = Front::new(OutputFormat::Text, around, Arc::clone(&project.firewall), None);
     let host = Host::new(DemoOpener(Mutex::new(Some(options))));

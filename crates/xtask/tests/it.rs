@@ -23,7 +23,7 @@ use proc_macro2::{TokenStream, TokenTree};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("gnoma-core", &[]),
     ("gnoma-packed", &[]),
-    ("gnoma-config", &["gnoma-core"]),
+    ("gnoma-config", &["gnoma-core", "gnoma-router"]),
     ("gnoma-net", &["gnoma-core"]),
     ("gnoma-llm", &["gnoma-core", "gnoma-net", "gnoma-packed"]),
     ("gnoma-otel", &["gnoma-core", "gnoma-net"]),

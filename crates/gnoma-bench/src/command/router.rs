@@ -1,6 +1,6 @@
 //! What choosing between models costs: a choice, a lesson, the state of a year and loading it.
 
-use std::{collections::BTreeMap, hint::black_box};
+use std::{hint::black_box, sync::Arc};
 
 use anyhow::{Result, bail};
 use gnoma_bench::{
@@ -9,8 +9,8 @@ use gnoma_bench::{
 };
 use gnoma_core::ModelRef;
 use gnoma_router::{
-    Arm, ArmFacts, Attempt, AttemptResult, Capabilities, Need, Offer, Router, RouterState,
-    Situation, TaskKind, TaskOutcome, Tuning, classify::TaskType,
+    Arm, Attempt, AttemptResult, Need, Offer, Published, Router, RouterState, Situation, TaskKind,
+    TaskOutcome, Tuning, classify::TaskType,
 };
 
 const ARMS: usize = 64;
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         bail!("`router` takes no arguments");
     }
     let mut router = Router::new(Tuning::default());
-    router.register_arms(build_arms());
+    router.register_arms(&build_arms());
     let lessons = (0..YEAR_TASKS).map(|task| {
         let outcome = build_outcome(task);
         measure_micros(|| router.record_outcome(&outcome))
@@ -68,7 +68,7 @@ fn report_load_time(router: &Router) -> Result<()> {
                     let loaded =
                         state.and_then(|state| Router::from_state(Tuning::default(), &state).ok());
                     let mut loaded = loaded.unwrap_or_else(|| Router::new(Tuning::default()));
-                    loaded.register_arms(build_arms());
+                    loaded.register_arms(&build_arms());
                     loaded
                 })
             })
@@ -93,8 +93,8 @@ fn report_load_time(router: &Router) -> Result<()> {
 /// Chooses among the arms `count` times.
 pub(super) fn choose_repeatedly(count: usize) {
     let mut router = Router::new(Tuning::default());
-    router.register_arms(build_arms());
-    let offers: Vec<Offer> = (0..ARMS).map(build_offer).collect();
+    router.register_arms(&build_arms());
+    let offers: Vec<Offer> = build_arms().into_iter().enumerate().map(build_offer).collect();
     for number in 0..count {
         let need = Need { tools: true, ..Need::new(task_kind(number), 10_000_000) };
         let situation = Situation { need, attempts: Vec::new(), attempts_left: 3, verified: true };
@@ -104,7 +104,7 @@ pub(super) fn choose_repeatedly(count: usize) {
 
 /// Microseconds of each of many choices.
 fn measure_choices(router: &Router, verified: bool) -> Vec<f64> {
-    let offers: Vec<Offer> = (0..ARMS).map(build_offer).collect();
+    let offers: Vec<Offer> = build_arms().into_iter().enumerate().map(build_offer).collect();
     let choice = |number: usize| {
         let situation = Situation {
             need: Need { tools: true, ..Need::new(task_kind(number), 10_000_000) },
@@ -142,38 +142,25 @@ fn task_kind(number: usize) -> TaskKind {
     all.get(number % all.len()).copied().unwrap_or(TaskType::Debug).task_kind()
 }
 
-fn build_arms() -> Vec<Arm> {
-    let arm = |number: usize| Arm {
-        id: arm_name(number),
-        facts: ArmFacts {
+fn build_arms() -> Vec<Arc<Arm>> {
+    let arm = |number: usize| {
+        let published = Published {
             output_price: Some(0.5 + number as f64 * 0.4),
             released: Some(20_000 + i32::try_from(number).unwrap_or(0) * 7),
             open_weights: Some(number.is_multiple_of(2)),
-        },
-        priors: BTreeMap::new(),
-        overall: None,
+            ..Published::default()
+        };
+        let arm = Arm::new(arm_name(number));
+        Arc::new(Arm { context_window: Some(200_000), published: Arc::new(published), ..arm })
     };
     (0..ARMS).map(arm).collect()
 }
 
-fn build_offer(number: usize) -> Offer {
+fn build_offer((number, arm): (usize, Arc<Arm>)) -> Offer {
     Offer {
-        arm: arm_name(number),
-        capabilities: Capabilities {
-            tools: true,
-            vision: true,
-            thinking: true,
-            structured_output: true,
-            context_window: Some(200_000),
-            local: false,
-        },
         pools: vec!["all".into(), format!("rates:vendor-{}", number % 8).into()],
-        most_micro_usd: None,
-        saved_micro_usd: 0,
-        cost_weight: 1.0,
-        crowding: 1.0,
         seconds: Some(10.0),
-        barred: None,
+        ..Offer::new(arm)
     }
 }
 

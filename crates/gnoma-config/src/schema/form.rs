@@ -1,8 +1,9 @@
 //! Formats of single values: model names, hours, ranges. Whether an arm exists is not asked here.
 
 use gnoma_core::ThinkingMode;
+use gnoma_router::rules::Hours;
 
-use crate::condition::{Hours, Share, arm_named};
+use crate::condition::{Share, arm_named};
 
 /// A form of texts.
 #[derive(Clone, Copy, Debug)]

@@ -29,13 +29,13 @@ pub(crate) use self::{
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use gnoma_core::{Effort, session::PermissionMode};
+    use gnoma_router::{Strategy, Verify, classify::TaskType, rules::Day};
 
     use super::*;
-    use crate::{
-        settings::{Protocol, Weekday},
-        tree,
-    };
+    use crate::{settings::Protocol, tree};
 
     #[test]
     fn every_built_in_value_is_one_that_its_key_takes() {
@@ -58,7 +58,11 @@ mod tests {
     #[test]
     fn word_lists_agree_with_the_types_they_stand_for() {
         assert_eq!(words::MODES, PermissionMode::ALL.map(PermissionMode::name));
-        assert_eq!(words::DAYS, Weekday::ALL.map(Weekday::name));
+        assert_eq!(words::DAYS, Day::ALL.map(Day::name));
+        let sorted = |names: [&'static str; 10]| BTreeSet::from(names);
+        assert_eq!(sorted(words::TASKS), sorted(TaskType::ALL.map(TaskType::name)));
+        assert_eq!(words::STRATEGIES, Strategy::ALL.map(Strategy::name));
+        assert_eq!(words::VERIFIERS, Verify::ALL.map(Verify::name));
         assert_eq!(words::PROTOCOLS, Protocol::ALL.map(Protocol::name));
         for (effort, name) in [Effort::None, Effort::Low, Effort::Medium, Effort::High]
             .into_iter()

@@ -28,7 +28,7 @@ pub(crate) const TASKS: [&str; 10] = [
     "debug",
     "explain",
 ];
-/// The names of the variants of `settings::Weekday`.
+/// The names of the variants of the router's `Day`.
 pub(crate) const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 /// The names of the variants of `settings::Compaction`.
 pub(crate) const COMPACTIONS: [&str; 3] = ["full", "summarize", "truncate"];

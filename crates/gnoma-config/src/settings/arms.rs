@@ -1,5 +1,7 @@
 //! Settings of single models and providers, their limits, and the small local model.
 
+use gnoma_router::pool::Rates;
+
 use super::section::Section;
 
 /// The settings of an arm that override what the catalogue and the provider say. `None` leaves a value to them.
@@ -56,42 +58,22 @@ impl ArmSettings {
     }
 }
 
-/// Limits of a provider or a pool. `None` leaves them to what is built in and learnt; a 0 lifts them,
-/// except that 0 micro-dollars are none to spend.
+/// Limits of a provider or a pool. `None` leaves them to what is built in and learnt; a 0 lifts them, except that 0
+/// micro-dollars are none to spend.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RateLimits {
     /// Name of the plan, which has limits of its own.
     pub tier: Option<String>,
-    /// Requests a second; may be less than one.
-    pub rps: Option<f64>,
-    /// The allowed requests per minute.
-    pub rpm: Option<u64>,
-    /// The allowed requests per day.
-    pub rpd: Option<u64>,
-    /// The allowed tokens per minute.
-    pub tpm: Option<u64>,
-    /// Tokens read a minute.
-    pub itpm: Option<u64>,
-    /// Tokens written a minute.
-    pub otpm: Option<u64>,
-    /// The allowed tokens per month.
-    pub tokens_month: Option<u64>,
-    /// The allowed spending per day, in micro-dollars.
-    pub spend_day_micro_usd: Option<u64>,
-    /// Micro-dollars a month: the lower of `spend_month` and the older `spend_cap`.
-    pub spend_month_micro_usd: Option<u64>,
-    /// Units of the plan that one request takes.
-    pub custom: Option<u64>,
-    /// Units of the plan a month.
-    pub custom_month: Option<u64>,
+    /// The limits as they are stated. A month's spending is the lower of `spend_month` and the older `spend_cap`.
+    pub rates: Rates,
 }
 
 impl RateLimits {
     pub(super) fn from_section(limits: &Section<'_>) -> Self {
         // Older files wrote a 0 for no limit.
         let older = limits.micro_usd("spend_cap").filter(|cap| *cap > 0);
-        Self {
-            tier: limits.text("tier"),
+        let spend_month = [limits.micro_usd("spend_month"), older].into_iter().flatten().min();
+        let rates = Rates {
             rps: limits.number("rps"),
             rpm: limits.whole_number("rpm"),
             rpd: limits.whole_number("rpd"),
@@ -100,13 +82,11 @@ impl RateLimits {
             otpm: limits.whole_number("otpm"),
             tokens_month: limits.whole_number("tokens_month"),
             spend_day_micro_usd: limits.micro_usd("spend_day"),
-            spend_month_micro_usd: [limits.micro_usd("spend_month"), older]
-                .into_iter()
-                .flatten()
-                .min(),
+            spend_month_micro_usd: spend_month,
             custom: limits.whole_number("custom"),
             custom_month: limits.whole_number("custom_month"),
-        }
+        };
+        Self { tier: limits.text("tier"), rates }
     }
 }
 

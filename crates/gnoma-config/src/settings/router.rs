@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gnoma_core::ModelRef;
+use gnoma_router::{Strategy, Verify, pool::Caps, rules::Roles};
 
 use super::{
     rules::{self, RoutingRule},
@@ -28,7 +28,7 @@ pub struct Router {
     pub strategy: Strategy,
     /// Most attempts at a task; at least one.
     pub max_attempts: u32,
-    /// The reviewer that checks an attempt before it is delivered.
+    /// The check of an attempt before it is delivered.
     pub verify: Verify,
     /// Commands that prove the project right; empty where none is known.
     pub checks: Vec<String>,
@@ -72,78 +72,6 @@ pub enum Priority {
     Critical,
 }
 
-/// The way in which arms work together on a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strategy {
-    /// As the router finds best.
-    Auto,
-    /// One arm does the task.
-    Single,
-    /// One does it, it is checked, and another goes on where it failed.
-    Cascade,
-    /// Several do it, and the best result is taken.
-    Ensemble,
-    /// Several do it in rounds, and one makes a whole of it.
-    Synthesis,
-}
-
-/// The reviewer that checks an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verify {
-    /// The project's checks where there are any, else a reviewer.
-    Auto,
-    /// The project's checks only.
-    Checks,
-    /// A reviewer checks the attempt, never the project's checks.
-    Reviewer,
-    /// The attempt is not checked.
-    Off,
-}
-
-/// The caps on spending, in micro-dollars; `None` sets no cap, 0 leaves free arms only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Caps {
-    /// The cap for a turn.
-    pub turn: Option<u64>,
-    /// The cap for a session.
-    pub session: Option<u64>,
-    /// The cap for a day.
-    pub day: Option<u64>,
-    /// The cap for a month.
-    pub month: Option<u64>,
-    /// A day, for this project.
-    pub project_day: Option<u64>,
-    /// A month, for this project.
-    pub project_month: Option<u64>,
-}
-
-/// Arms for parts of the work; `None` leaves the part to the router.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Roles {
-    /// Summaries of long conversations.
-    pub small: Option<ModelRef>,
-    /// The arm that makes plans.
-    pub planner: Option<ModelRef>,
-    /// Edits what was planned.
-    pub editor: Option<ModelRef>,
-    /// Reviews what others did.
-    pub reviewer: Option<ModelRef>,
-}
-
-impl Roles {
-    /// Returns the arms that the settings name, each after the key that names it.
-    pub fn named_arms(&self) -> impl Iterator<Item = (&'static str, &ModelRef)> {
-        let Self { small, planner, editor, reviewer } = self;
-        let all = [
-            ("router.roles.small", small),
-            ("router.roles.planner", planner),
-            ("router.roles.editor", editor),
-            ("router.roles.reviewer", reviewer),
-        ];
-        all.into_iter().filter_map(|(key, arm)| Some((key, arm.as_ref()?)))
-    }
-}
-
 impl Router {
     pub(super) fn from_layers(layers: &MergedLayers) -> Self {
         let router = Section::from_key(layers, "router");
@@ -163,9 +91,9 @@ impl Router {
             learn: layers.is_on("router.learn"),
             discovery_interval: router.duration("discovery_interval").filter(|t| !t.is_zero()),
             catalogue: router.text("catalogue"),
-            caps: Caps::from_section(&Section::from_key(layers, "router.caps")),
+            caps: read_caps(&Section::from_key(layers, "router.caps")),
             rules: rules::read_routing_rules(layers),
-            roles: Roles::from_section(&Section::from_key(layers, "router.roles")),
+            roles: read_roles(&Section::from_key(layers, "router.roles")),
             force_two_stage: layers.is_on("router.force_two_stage"),
         }
     }
@@ -181,44 +109,33 @@ fn read_priority(router: &Section<'_>) -> Priority {
 }
 
 fn read_strategy(router: &Section<'_>) -> Strategy {
-    match router.text("strategy").as_deref() {
-        Some("single") => Strategy::Single,
-        Some("cascade") => Strategy::Cascade,
-        Some("ensemble") => Strategy::Ensemble,
-        Some("synthesis") => Strategy::Synthesis,
-        _ => Strategy::Auto,
-    }
+    let name = router.text("strategy");
+    let named = Strategy::ALL.into_iter().find(|it| Some(it.name()) == name.as_deref());
+    named.unwrap_or_default()
 }
 
 fn read_verify(router: &Section<'_>) -> Verify {
-    match router.text("verify").as_deref() {
-        Some("checks") => Verify::Checks,
-        Some("reviewer") => Verify::Reviewer,
-        Some("off") => Verify::Off,
-        _ => Verify::Auto,
+    let name = router.text("verify");
+    let named = Verify::ALL.into_iter().find(|it| Some(it.name()) == name.as_deref());
+    named.unwrap_or_default()
+}
+
+fn read_caps(caps: &Section<'_>) -> Caps {
+    Caps {
+        turn: caps.micro_usd("turn"),
+        session: caps.micro_usd("session"),
+        day: caps.micro_usd("day"),
+        month: caps.micro_usd("month"),
+        project_day: caps.micro_usd("project_day"),
+        project_month: caps.micro_usd("project_month"),
     }
 }
 
-impl Caps {
-    fn from_section(caps: &Section<'_>) -> Self {
-        Self {
-            turn: caps.micro_usd("turn"),
-            session: caps.micro_usd("session"),
-            day: caps.micro_usd("day"),
-            month: caps.micro_usd("month"),
-            project_day: caps.micro_usd("project_day"),
-            project_month: caps.micro_usd("project_month"),
-        }
-    }
-}
-
-impl Roles {
-    fn from_section(roles: &Section<'_>) -> Self {
-        Self {
-            small: roles.arm("small"),
-            planner: roles.arm("planner"),
-            editor: roles.arm("editor"),
-            reviewer: roles.arm("reviewer"),
-        }
+fn read_roles(roles: &Section<'_>) -> Roles {
+    Roles {
+        small: roles.arm("small"),
+        planner: roles.arm("planner"),
+        editor: roles.arm("editor"),
+        reviewer: roles.arm("reviewer"),
     }
 }

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use gnoma_config::{
     Origin,
-    settings::{
-        ArmSettings, Hours, Priority, RateLimits, RouterMode, Share, SlmBackend, Strategy, Verify,
-        Weekday,
-    },
+    settings::{ArmSettings, Priority, RateLimits, RouterMode, SlmBackend},
+};
+use gnoma_router::{
+    Strategy, Verify,
+    pool::{Caps, Rates},
+    rules::{Day, Hours, RuleEffect},
 };
 use proptest::prelude::*;
 
@@ -121,31 +123,28 @@ fn rules_arrive_in_order_and_know_their_place() {
     let home = Home::new().user(FULL).project("[[router.rules]]\nforbid = [\"openai/*\"]\n");
     let rules = home.load().settings.router.rules;
     let [first, second, third] = rules.as_slice() else { panic!("{rules:?}") };
-    assert_eq!(first.name, "secrets stay here");
-    assert_eq!(
-        (first.path.as_slice(), first.forbid.len()),
-        (["secrets/**".to_owned()].as_slice(), 2)
-    );
+    assert_eq!(first.rule.name, "secrets stay here");
+    assert_eq!(first.rule.when.paths, ["secrets/**"]);
+    let [RuleEffect::Forbid(forbidden)] = first.rule.then.as_slice() else { panic!("{first:?}") };
+    assert_eq!(forbidden.len(), 2);
     assert_eq!((first.origin, first.place.position().unwrap().line), (Origin::User, 30));
-    assert_eq!(second.task, ["debug", "unit_test"], "in the spelling of the schema");
-    assert_eq!(second.hours, Some(Hours { from_min: 22 * 60, to_min: 6 * 60 }));
-    assert_eq!(second.days, [Weekday::Sat, Weekday::Sun]);
-    assert_eq!(second.complexity, Some(Share { from: 40, to: 100 }));
-    assert_eq!(second.pin.as_deref(), Some("anthropic/claude-*"));
-    assert_eq!(
-        (second.prefer.as_slice(), second.prefer_percent),
-        (["mistral/*".to_owned()].as_slice(), 25)
-    );
-    assert_eq!(third.prefer_percent, 10, "where nothing is said");
-    assert_eq!((second.max_cost_micro_usd, second.max_seconds), (Some(250_000), Some(90)));
+    let when = &second.rule.when;
+    assert_eq!(when.tasks, ["debug", "unit_test"], "in the spelling of the schema");
+    let days = vec![Day::Sat, Day::Sun];
+    assert_eq!(when.hours, Some(Hours { from: 22 * 60, to: 6 * 60, days }));
+    assert_eq!((when.min_complexity, when.max_complexity), (Some(40), Some(100)));
+    let prefer = RuleEffect::Prefer { arms: vec!["mistral/*".to_owned()], percent: 25 };
+    let pin = RuleEffect::Pin("anthropic/claude-*".to_owned());
+    let most = [RuleEffect::MaxCostMicroUsd(250_000), RuleEffect::MaxSeconds(90)];
+    assert_eq!(second.rule.then, [[pin, prefer], most].concat());
+    assert_eq!(third.rule.name, "number 3", "where nothing is said");
     assert_eq!((third.origin, third.place.position().unwrap().line), (Origin::Project, 2));
 }
 
 #[test]
 fn limits_arms_and_the_small_model_reach_the_settings() {
     let settings = Home::new().user(FULL).load().settings;
-    let limits = RateLimits {
-        tier: Some("starter".to_owned()),
+    let rates = Rates {
         rps: Some(0.5),
         rpm: Some(60),
         tokens_month: Some(5_000_000_000),
@@ -153,8 +152,9 @@ fn limits_arms_and_the_small_model_reach_the_settings() {
         spend_month_micro_usd: Some(12_500_000),
         custom: Some(3),
         custom_month: Some(1500),
-        ..RateLimits::default()
+        ..Rates::default()
     };
+    let limits = RateLimits { tier: Some("starter".to_owned()), rates };
     assert_eq!(settings.rate_limits["mistral"], limits);
     let arm = ArmSettings {
         enabled: false,
@@ -188,7 +188,7 @@ fn without_a_word_each_turn_is_routed_and_nothing_is_capped() {
     assert_eq!((router.max_attempts, router.verify), (3, Verify::Auto));
     assert!(router.failover && router.learn && router.rules.is_empty());
     assert_eq!(router.discovery_interval, Some(Duration::from_secs(30)));
-    assert_eq!(router.caps, gnoma_config::settings::Caps::default());
+    assert_eq!(router.caps, Caps::default());
     assert!(settings.arms.is_empty() && settings.rate_limits.is_empty());
     assert!(!settings.slm.enabled && settings.slm.backend == SlmBackend::Auto);
 }
@@ -197,7 +197,7 @@ fn without_a_word_each_turn_is_routed_and_nothing_is_capped() {
 fn older_files_set_no_cap_with_a_zero() {
     let cap = |file: &str| {
         let limits = Home::new().user(file).load().settings.rate_limits;
-        limits["x"].spend_month_micro_usd
+        limits["x"].rates.spend_month_micro_usd
     };
     assert_eq!(cap("rate_limits.x.spend_cap = 0\n"), None);
     assert_eq!(cap("rate_limits.x.spend_cap = 3\n"), Some(3_000_000));

@@ -16,8 +16,4 @@ mod wire;
 mod work_activity;
 
 pub(crate) use self::fullness::classify_fullness;
-pub use self::{
-    strategy::Strategy,
-    tracker::Tracker,
-    wire::{Counter, Wire},
-};
+pub use self::{strategy::Strategy, tracker::Tracker, wire::Counter};

@@ -274,7 +274,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::context::Wire;
+    use gnoma_router::Wire;
 
     fn by(model: &str) -> Counter {
         let name = ModelRef { provider: "p".into(), model: model.into() };

@@ -5,28 +5,9 @@
 //! are); what they cannot know of a model, the tracker learns.
 
 use gnoma_core::{Message, ModelRef, Role, message::Content, picture::Pixels};
+use gnoma_router::{Arm, Wire};
 
 use super::size::{ContextSize, scale_tokens};
-
-/// The protocol by which a model is asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Wire {
-    /// The Messages protocol of Anthropic.
-    Anthropic,
-    /// Chat Completions, by whomever.
-    #[default]
-    Chat,
-    /// OpenAI's Responses, by whomever.
-    Responses,
-    /// The Generate Content protocol of Google.
-    Google,
-    /// The Chat Completions of Mistral.
-    Mistral,
-    /// The chat protocol of Ollama itself.
-    Ollama,
-    /// The Agent Client Protocol: the agent receives only what is new, and keeps the rest itself.
-    Agent,
-}
 
 /// The model that counts tokens, and its protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +32,12 @@ const SAID: u64 = 8;
 const PICTURE: u64 = 1_000;
 
 impl Counter {
+    /// Returns how the arm counts tokens.
+    #[must_use]
+    pub fn for_arm(arm: &Arm) -> Self {
+        Self { wire: arm.wire, name: arm.id.clone() }
+    }
+
     fn is_claude(&self) -> bool {
         self.name.model.contains("claude")
     }

@@ -15,6 +15,10 @@ use gnoma_core::{
     ErrorKind, EventStream, Message, ModelRef, ModelRequest, ProviderError, StopReason,
     StreamEvent, ToolChoice, Usage, text_truncation,
 };
+use gnoma_router::{
+    Arm,
+    choice::{CollaborationMode, PanelAuthors},
+};
 use serde::Deserialize;
 
 use super::{
@@ -22,7 +26,6 @@ use super::{
     ask::{Account, Share},
     review,
 };
-use crate::arm::Arm;
 
 /// Longest wait for one of the answers.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(180);
@@ -56,15 +59,6 @@ pub(crate) const FREE: &str = "The proposals could not be compared. Follow your 
 /// The reason for refusing a call that changes something before an approach is chosen.
 pub(crate) const ONLY_LOOKS: &str = "only look for now: changes come once an approach is chosen";
 
-/// The way in which several arms work together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CollaborationMode {
-    /// A judge picks one answer.
-    Ensemble,
-    /// One writes an answer out of all.
-    Synthesis,
-}
-
 /// Usage of the calls so far; shared with whoever counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shares(Arc<Mutex<Tally>>);
@@ -75,19 +69,6 @@ struct Tally {
     usage: Usage,
     answer: Option<PanelAuthors>,
     failures: Vec<String>,
-}
-
-/// The arms behind the chosen answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PanelAuthors {
-    /// The arms that answered.
-    pub(crate) members: Vec<ModelRef>,
-    /// The arm that judged or wrote, if any did.
-    pub(crate) chair: Option<ModelRef>,
-    /// The author of the chosen answer.
-    pub(crate) author: ModelRef,
-    /// They are made of several answers.
-    pub(crate) is_merged: bool,
 }
 
 impl Shares {
@@ -129,11 +110,11 @@ impl Shares {
 pub(crate) struct Panel {
     pub(crate) together: CollaborationMode,
     /// The arms that answer.
-    pub(crate) members: Vec<Arm>,
+    pub(crate) members: Vec<Arc<Arm>>,
     /// An answer that is there already.
-    pub(crate) own: Option<(Arm, String)>,
+    pub(crate) own: Option<(Arc<Arm>, String)>,
     /// The arms that judge or write, in the order in which they are asked; at least one.
-    pub(crate) chairs: Vec<Arm>,
+    pub(crate) chairs: Vec<Arc<Arm>>,
     /// The request as a single arm would get it.
     pub(crate) request: ModelRequest,
     /// The question of the person.
@@ -168,7 +149,7 @@ pub(crate) async fn panel_answer(panel: &Panel) -> Result<String, ProviderError>
             answers = second_thoughts(panel, answers).await;
         }
     }
-    let members: Vec<ModelRef> = answers.iter().map(|(arm, _)| arm.name()).collect();
+    let members: Vec<ModelRef> = answers.iter().map(|(arm, _)| arm.id.clone()).collect();
     let chaired = match panel.together {
         CollaborationMode::Ensemble => pick_best(panel, &answers).await,
         CollaborationMode::Synthesis => write_synthesis(panel, &answers).await,
@@ -179,7 +160,7 @@ pub(crate) async fn panel_answer(panel: &Panel) -> Result<String, ProviderError>
         // Nobody could choose: the first stands.
         None => {
             let (arm, text) = answers.swap_remove(0);
-            (None, arm.name(), text)
+            (None, arm.id.clone(), text)
         }
     };
     panel.shares.lock_tally().answer = Some(PanelAuthors { members, chair, author, is_merged });
@@ -194,11 +175,11 @@ struct ChairDecision {
 }
 
 /// The answers that came, each with who gave it; never empty.
-async fn first_answers(panel: &Panel) -> Result<Vec<(Arm, String)>, ProviderError> {
+async fn first_answers(panel: &Panel) -> Result<Vec<(Arc<Arm>, String)>, ProviderError> {
     let asked = panel.members.iter().map(|arm| {
         let tools = if arm.tools { Arc::clone(&panel.request.tools) } else { Arc::default() };
         let request = ModelRequest {
-            model: arm.model.clone(),
+            model: arm.id.model.as_str().into(),
             tools,
             tool_choice: ToolChoice::None,
             max_output_tokens: arm.answer_limit(),
@@ -210,16 +191,16 @@ async fn first_answers(panel: &Panel) -> Result<Vec<(Arm, String)>, ProviderErro
         panel.account.ask_arm(arm, request, ANSWER_PATIENCE)
     });
     let mut failure = None;
-    let mut answers: Vec<(Arm, String)> = panel.own.iter().cloned().collect();
+    let mut answers: Vec<(Arc<Arm>, String)> = panel.own.iter().cloned().collect();
     for (arm, said) in panel.members.iter().zip(join_all(asked).await) {
         panel.shares.add_shares(said.shares);
         match said.text {
             Ok(text) if text.trim().is_empty() => {
-                panel.shares.add_failure(format!("{} gave an empty answer", arm.name()));
+                panel.shares.add_failure(format!("{} gave an empty answer", arm.id));
             }
             Ok(text) => answers.push((arm.clone(), text)),
             Err(error) => {
-                panel.shares.add_failure(format!("{} did not answer: {error}", arm.name()));
+                panel.shares.add_failure(format!("{} did not answer: {error}", arm.id));
                 failure = Some(error);
             }
         }
@@ -233,7 +214,7 @@ async fn first_answers(panel: &Panel) -> Result<Vec<(Arm, String)>, ProviderErro
 }
 
 /// The answer that the chair finds best; `None` without a verdict that can be read.
-async fn pick_best(panel: &Panel, answers: &[(Arm, String)]) -> Option<ChairDecision> {
+async fn pick_best(panel: &Panel, answers: &[(Arc<Arm>, String)]) -> Option<ChairDecision> {
     #[derive(Deserialize)]
     struct Verdict {
         best: usize,
@@ -247,17 +228,20 @@ async fn pick_best(panel: &Panel, answers: &[(Arm, String)]) -> Option<ChairDeci
         answers.get(verdict.best.checked_sub(1)?).cloned()
     };
     let (chair, (author, text)) = ask_chairs(panel, answers, request, read).await?;
-    Some(ChairDecision { chair, author: author.name(), text })
+    Some(ChairDecision { chair, author: author.id.clone(), text })
 }
 
 /// Each answers again, knowing what the others said; one that fails keeps its first answer.
-async fn second_thoughts(panel: &Panel, answers: Vec<(Arm, String)>) -> Vec<(Arm, String)> {
+async fn second_thoughts(
+    panel: &Panel,
+    answers: Vec<(Arc<Arm>, String)>,
+) -> Vec<(Arc<Arm>, String)> {
     if answers.len() < 2 {
         return answers;
     }
     let asked = answers.iter().map(|(arm, _)| {
         let others: Vec<_> =
-            answers.iter().filter(|(other, _)| other.name() != arm.name()).cloned().collect();
+            answers.iter().filter(|(other, _)| other.id != arm.id).cloned().collect();
         let text = format!(
             "{}\n\nThese are the answers of others. Answer the question again: keep what was \
              right in yours, and add what they saw and you missed.",
@@ -278,7 +262,7 @@ async fn second_thoughts(panel: &Panel, answers: Vec<(Arm, String)>) -> Vec<(Arm
 }
 
 /// The chair's answer from all of them; `None` if it gives none.
-async fn write_synthesis(panel: &Panel, answers: &[(Arm, String)]) -> Option<ChairDecision> {
+async fn write_synthesis(panel: &Panel, answers: &[(Arc<Arm>, String)]) -> Option<ChairDecision> {
     let request = |chair: &Arm| {
         let mut request =
             review::plain_request(chair, WRITER, render_answers(panel, answers), u32::MAX);
@@ -293,7 +277,7 @@ async fn write_synthesis(panel: &Panel, answers: &[(Arm, String)]) -> Option<Cha
 /// Returns the words of the first chair whose words can be used. A single answer needs no chair.
 async fn ask_chairs<T>(
     panel: &Panel,
-    answers: &[(Arm, String)],
+    answers: &[(Arc<Arm>, String)],
     request: impl Fn(&Arm) -> ModelRequest,
     read: impl Fn(&str) -> Option<T>,
 ) -> Option<(ModelRef, T)> {
@@ -303,7 +287,7 @@ async fn ask_chairs<T>(
     for chair in panel.chairs.iter().take(MOST_CHAIRS) {
         let said = panel.account.ask_arm(chair, request(chair), JUDGE_PATIENCE).await;
         panel.shares.add_shares(said.shares);
-        let name = chair.name();
+        let name = chair.id.clone();
         match said.text.map(|text| read(&text)) {
             Ok(Some(read)) => return Some((name, read)),
             Ok(None) => {
@@ -316,7 +300,7 @@ async fn ask_chairs<T>(
 }
 
 /// The question and the answers, without their authors' names: a name is no argument.
-fn render_answers(panel: &Panel, answers: &[(Arm, String)]) -> String {
+fn render_answers(panel: &Panel, answers: &[(Arc<Arm>, String)]) -> String {
     let mut text = format!("<question>\n{}\n</question>\n", panel.question);
     for (number, (_, answer)) in answers.iter().enumerate() {
         let shown = text_truncation::word_prefix(answer, MAX_SHOWN_BYTES);

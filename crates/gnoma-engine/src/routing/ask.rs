@@ -17,7 +17,8 @@ use gnoma_core::{
 };
 use gnoma_guard::firewall::Firewall;
 use gnoma_router::{
-    TaskKind,
+    Arm, TaskKind,
+    choice::{OVERHEAD_TOKENS, TYPICAL_ANSWER},
     pool::{self, Expectation, Scope},
 };
 use tokio::time::{Instant, timeout_at};
@@ -26,10 +27,9 @@ use super::{
     OWN,
     call_origin::UsedExtensions,
     meter::Meter,
-    offers::{OVERHEAD_TOKENS, TYPICAL_ANSWER},
-    routes::Routes,
+    routes::{self, Routes},
 };
-use crate::{arm::Arm, compact, tokens};
+use crate::{compact, tokens};
 
 /// The answer of an arm to a question, with its usage.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(crate) struct Share {
 impl Share {
     /// The usage of a call: the reported part and the rest.
     pub(crate) fn from_meter(arm: &Arm, meter: &Meter) -> Vec<Self> {
-        let name = arm.name();
+        let name = arm.id.clone();
         let reported = meter.reported_usage();
         let cost = |usage: &Usage| arm.price.map(|price| price.cost_micro_usd(usage));
         let told = reported.map(|usage| (usage, cost(&usage), false));
@@ -113,7 +113,7 @@ impl Drop for Hold {
 
 /// A call that was dropped before its end, and what it took until then.
 pub(crate) struct DroppedCall {
-    pub(crate) arm: Arm,
+    pub(crate) arm: Arc<Arm>,
     pub(crate) hold: Option<Hold>,
     pub(crate) meter: Meter,
 }
@@ -181,7 +181,7 @@ impl Drop for ArmCallInProgress<'_> {
         // Settled at once: other sessions have the room that is left over.
         if let Some(mut hold) = left.hold.take() {
             let call =
-                routes.settled_call(&left.arm, &left.meter, self.first, self.began.elapsed());
+                routes::settled_call(&left.arm, &left.meter, self.first, self.began.elapsed());
             hold.mark_sent(routes.now_ms(), call);
         }
         self.account.dropped.lock_calls().push(left);
@@ -193,7 +193,7 @@ impl Account {
     /// within `patience`. Without an answer there was no room, or the arm failed or was too slow.
     pub(crate) async fn ask_arm(
         &self,
-        arm: &Arm,
+        arm: &Arc<Arm>,
         request: ModelRequest,
         patience: Duration,
     ) -> ArmReply {
@@ -205,12 +205,12 @@ impl Account {
             Err(error) => return nothing(error),
         };
         if let Some(hold) = &mut hold {
-            hold.mark_sent(self.routes.now_ms(), self.routes.expected_call(arm, expected));
+            hold.mark_sent(self.routes.now_ms(), routes::expected_call(arm, expected));
         }
         self.routes.record_call_start(arm);
 
         let left =
-            DroppedCall { arm: arm.clone(), hold, meter: Meter::for_arm(arm, expected.input) };
+            DroppedCall { arm: Arc::clone(arm), hold, meter: Meter::for_arm(arm, expected.input) };
         let mut call = ArmCallInProgress {
             account: self,
             left: Some(left),
@@ -228,7 +228,7 @@ impl Account {
         if heard.is_err() {
             meter.time_out();
         }
-        let settled = self.routes.settled_call(arm, &meter, heard_first, whole);
+        let settled = routes::settled_call(arm, &meter, heard_first, whole);
         let _late = timeout_at(deadline, self.settle_hold(hold, settled)).await;
         let usage = meter.reported_usage().unwrap_or_default();
         let text = self
@@ -277,20 +277,21 @@ impl Account {
 
     async fn reserve(&self, arm: &Arm, amount: Amount) -> Result<Option<Hold>, ProviderError> {
         let Some(ledger) = self.routes.ledger().cloned() else { return Ok(None) };
-        let draws = self.routes.draws_for(arm, &self.scope, &amount);
         let at_ms = self.routes.now_ms();
+        let draws =
+            self.routes.with_state(|state| state.draws_for(arm, &self.scope, &amount, at_ms));
         let used = self.used.clone();
         let origin = self.routes.call_origin(&self.scope, arm, self.task.as_ref(), used);
         let origin = CallOrigin { part: self.part.to_owned(), ..origin };
         let is_priced = arm.price.is_some();
-        let arm = arm.name();
+        let arm = arm.id.clone();
         match ledger
             .reserve(ReservationRequest { at_ms, arm, amount, is_priced, draws, origin })
             .await
         {
             Ok(ReservationOutcome::Held(id)) => Ok(Some(Hold::new(ledger, id))),
             Ok(ReservationOutcome::Full(full)) => {
-                let why = self.routes.describe_full_limit(&full, &amount);
+                let why = self.routes.settings.describe_full_limit(&full, &amount, at_ms);
                 Err(ProviderError::new(ErrorKind::Quota, OWN, why))
             }
             // Beside the conversation nothing is worth a call that nobody counts.
@@ -306,7 +307,7 @@ impl Account {
 }
 
 fn timeout_error(arm: &Arm) -> ProviderError {
-    let name = arm.provider_facts().name.clone();
+    let name = arm.id.provider.clone();
     ProviderError::new(ErrorKind::Timeout, name, "did not answer in time")
 }
 
@@ -342,10 +343,11 @@ async fn read_answer(
     answer: &mut Accumulator,
     call: &mut ArmCallInProgress<'_>,
 ) -> Result<(), ProviderError> {
-    let mut stream = arm.with_firewall(&call.account.firewall).stream(request);
+    let mut stream =
+        call.account.routes.with_firewall(&arm.id, &call.account.firewall)?.stream(request);
     while let Some(event) = stream.next().await {
         if let Ok(StreamEvent::RateLimits { headers }) = &event {
-            call.account.routes.limits_told(&arm.name(), headers);
+            call.account.routes.limits_told(&arm.id, headers);
             continue;
         }
         call.record_event(&event);
@@ -355,6 +357,6 @@ async fn read_answer(
             return Ok(());
         }
     }
-    let name = arm.provider_facts().name.clone();
+    let name = arm.id.provider.clone();
     Err(ProviderError::new(ErrorKind::Network, name, "the answer ended before it was complete"))
 }

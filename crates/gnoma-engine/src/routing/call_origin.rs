@@ -1,10 +1,9 @@
 //! The work that calls belong to, as the ledger records it.
 
 use gnoma_core::ledger::CallOrigin;
-use gnoma_router::{TaskKind, pool::Scope};
+use gnoma_router::{Arm, TaskKind, Wire, pool::Scope};
 
 use super::routes::Routes;
-use crate::{arm::Arm, context::Wire};
 
 /// The names of extensions that a turn has used so far, each with commas.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,14 +28,14 @@ impl Routes {
         let is_program = arm.wire == Wire::Agent && scope.agent().is_empty();
         let UsedExtensions { skills: skill, servers: mcp } = used;
         CallOrigin {
-            project: self.options.ground.root.clone(),
-            branch: (self.options.branch)().unwrap_or_default(),
+            project: self.settings.ground.root.clone(),
+            branch: (self.ports.branch)().unwrap_or_default(),
             session: root.session().to_owned(),
             elf: elf.to_owned(),
             turn: root.turn().to_owned(),
             task: task.map_or_else(String::new, |kind| kind.0.to_string()),
             account: arm.account.to_string(),
-            agent: if is_program { &*arm.model } else { scope.agent() }.to_owned(),
+            agent: if is_program { arm.id.model.as_str() } else { scope.agent() }.to_owned(),
             skill,
             mcp,
             part: String::new(),

@@ -6,8 +6,9 @@
 //! and gnoma's own count takes their place.
 
 use gnoma_core::{ErrorKind, StopReason, StreamEvent, Usage};
+use gnoma_router::{Arm, Wire};
 
-use crate::{arm::Arm, context::Wire, tokens};
+use crate::tokens;
 
 /// A prompt that has more than this many times as many tokens as gnoma counts is not the one that was sent.
 const MOST_TIMES_COUNTED: u64 = 32;

@@ -4,14 +4,15 @@
 //! done, so that it is not talked into it.
 
 use gnoma_core::{Message, ModelRequest, ToolChoice, text_truncation};
+use gnoma_router::{Arm, classify::model};
 use serde::Deserialize;
-
-use crate::arm::Arm;
 
 /// Most bytes of the task that are shown.
 const MAX_TASK_BYTES: usize = 16 << 10;
 /// Most bytes of the answer that are shown.
 const MAX_ANSWER_BYTES: usize = 16 << 10;
+/// Tokens that the answer of a classifying arm may take.
+const CLASSIFIER_TOKENS: u32 = 200;
 /// Tokens a verdict may take, thinking included.
 const VERDICT_TOKENS: u32 = 2_048;
 /// Objects of an answer that are tried, from its end.
@@ -71,7 +72,7 @@ pub(crate) fn plain_request(
     max_tokens: u32,
 ) -> ModelRequest {
     ModelRequest {
-        model: arm.model.clone(),
+        model: arm.id.model.as_str().into(),
         system: system.into(),
         messages: vec![std::sync::Arc::new(Message::user_text(text))],
         tools: Vec::new().into(),
@@ -85,6 +86,13 @@ pub(crate) fn plain_request(
         format: None,
         thinking: None,
     }
+}
+
+/// Builds the request to the arm that says what kind of task the words are.
+pub(crate) fn classifier_request(arm: &Arm, words: &str) -> ModelRequest {
+    let question = model::build_question(words);
+    let request = plain_request(arm, question.system, question.user, CLASSIFIER_TOKENS);
+    ModelRequest { temperature: Some(0.0), ..request }
 }
 
 /// The reviewer's verdict: its last readable word; `None` if there is none.

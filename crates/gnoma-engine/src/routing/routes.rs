@@ -1,8 +1,8 @@
 //! What all sessions of a process share about arms: which there are, their scores, their state, and what they may
 //! spend.
 //!
-//! `gnoma-router` contains the policy and is pure; here it meets the current arms. Nothing waits in here: what has
-//! to wait (a ledger, a memory) is a port that the session calls.
+//! `gnoma-router` contains the policy and is pure; here it gets the current arms, the clock and what calls show.
+//! Nothing waits in here: what has to wait (a ledger, a memory) is a port that the session calls.
 
 use std::{
     collections::BTreeMap,
@@ -13,56 +13,20 @@ use std::{
 
 use gnoma_core::{
     ModelRef, ProviderError, Usage,
-    ledger::{Amount, ExhaustedLimit, Ledger, Level, PoolDraw, SettledCall},
+    ledger::{Amount, Ledger, SettledCall},
     store::StoreFuture,
 };
+use gnoma_guard::firewall::{Connection, Firewall, GuardedProvider};
 use gnoma_router::{
-    ArmEstimate, PoolId, Router, TaskKind, TaskOutcome, Zone,
-    health::{Health, HealthTarget, Rest, RestingTarget},
-    pool::{self, KnownLimit, PoolLimits, Scope},
-    rules::{MatchedPaths, PathBase, Roles, Rule},
+    Arm, PoolId, Router, RouterSettings, TaskOutcome, Tuning,
+    choice::RoutingState,
+    health::HealthTarget,
+    pool,
+    vitals::{ArmObservation, ObservationKind},
 };
-use jiff::tz::TimeZone;
 
-use super::{
-    meter::Meter,
-    speed::Speed,
-    vitals::{ArmObservation, ObservationKind, VitalsTracker},
-};
-use crate::arm::Arm;
-
-/// Tasks of a working day.
-const TASKS_A_DAY: f64 = 40.0;
-
-/// The way in which arms are used for a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Strategy {
-    /// As the router finds best.
-    #[default]
-    Auto,
-    /// One arm, nobody checks.
-    Single,
-    /// One arm; its work is checked, and another arm continues if the check fails.
-    Cascade,
-    /// Several at once, the best answer counts.
-    Ensemble,
-    /// Several at once, one answer is made of all.
-    Synthesis,
-}
-
-/// The check of the work before it is delivered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verify {
-    /// The project's checks if it has any, else a reviewing arm.
-    #[default]
-    Auto,
-    /// The project's checks only.
-    Checks,
-    /// A reviewing arm only.
-    Reviewer,
-    /// The work is not checked.
-    Off,
-}
+use super::meter::Meter;
+use crate::connections::Connections;
 
 /// A store for what is learned, so that it outlives the process.
 pub trait OutcomeStore: Send + Sync {
@@ -82,44 +46,8 @@ pub trait VitalsStore: Send + Sync {
     fn exchange(&self, exchange: Exchange) -> StoreFuture<'_, ()>;
 }
 
-/// The settings by which turns are routed.
-pub struct RoutingOptions {
-    /// The routing rules of the user.
-    pub rules: Vec<Rule>,
-    /// Mistakes in the rules that the user already knows about, so that they are reported once.
-    pub said: Vec<String>,
-    /// Arms for parts of the work.
-    pub roles: Roles,
-    /// Micro-dollars that a right result of an ordinary task is worth.
-    pub value_micro_usd: u64,
-    /// Micro-dollars that a second of waiting costs.
-    pub second_micro_usd: u64,
-    /// The way in which arms are used.
-    pub strategy: Strategy,
-    /// Most attempts at a task.
-    pub max_attempts: usize,
-    /// The check that looks at the work.
-    pub verify: Verify,
-    /// Commands that prove the project right; the user vouches for them.
-    pub checks: Vec<String>,
-    /// True if another arm takes over from one that fails.
-    pub failover: bool,
-    /// True if the router learns from the outcomes of tasks.
-    pub learn: bool,
-    /// Only this arm is asked.
-    pub pinned: Option<ModelRef>,
-    /// True if nothing may leave this machine.
-    pub local_only: bool,
-    /// The arm that says what kind of task it is; without one the words are judged.
-    pub classifier: Option<ModelRef>,
-    /// The folder at which the paths in rules begin.
-    pub ground: PathBase,
-    /// The classifier does nothing else.
-    pub only_classifies: bool,
-    /// The limits on how much may be spent, and how fast.
-    pub limits: PoolLimits,
-    /// The project, as its spending is counted.
-    pub project: String,
+/// What routing needs from outside: the stores, the branch and the time.
+pub struct RoutingPorts {
     /// Reads the git branch that is checked out in the project's folder; it may change at any time.
     pub branch: Box<dyn Fn() -> Option<String> + Send + Sync>,
     /// The ledger that counts what is spent, if there is one.
@@ -130,64 +58,26 @@ pub struct RoutingOptions {
     pub board: Option<Arc<dyn VitalsStore>>,
     /// The time, in milliseconds since 1970.
     pub now_ms: Box<dyn Fn() -> i64 + Send + Sync>,
-    /// The zone of the people who read times and whose hours rules speak of.
-    pub zone: Zone,
-    /// The seed for choices between equal arms.
-    pub seed: u64,
 }
 
-impl RoutingOptions {
-    /// Reports whether the project's checks decide if work holds.
-    pub(crate) fn runs_checks(&self) -> bool {
-        !self.checks.is_empty() && matches!(self.verify, Verify::Auto | Verify::Checks)
-    }
-}
-
-impl Default for RoutingOptions {
+impl Default for RoutingPorts {
     fn default() -> Self {
         Self {
-            rules: Vec::new(),
-            said: Vec::new(),
-            roles: Roles::default(),
-            value_micro_usd: 10_000_000,
-            second_micro_usd: 0,
-            strategy: Strategy::default(),
-            max_attempts: 3,
-            verify: Verify::default(),
-            checks: Vec::new(),
-            failover: true,
-            learn: true,
-            pinned: None,
-            local_only: false,
-            classifier: None,
-            ground: PathBase::default(),
-            only_classifies: false,
-            limits: PoolLimits::default(),
-            project: String::new(),
             branch: Box::new(|| None),
             ledger: None,
             memory: None,
             board: None,
             now_ms: Box::new(|| 0),
-            zone: || TimeZone::UTC,
-            seed: 0,
         }
-    }
-}
-
-impl RoutingOptions {
-    /// Returns the starting state of path rules, in which nothing but the folder has been met yet.
-    pub(crate) fn new_concern(&self) -> MatchedPaths {
-        MatchedPaths::new(&self.rules, self.ground.clone())
     }
 }
 
 /// The arms that sessions choose from, and what is known of them; shared by all sessions of a project.
 pub struct Routes {
-    arms: Mutex<Arc<[Arm]>>,
-    router: Mutex<Router>,
-    watch: Mutex<VitalsTracker>,
-    pub(crate) options: RoutingOptions,
+    state: Mutex<RoutingState>,
+    connections: Connections,
+    pub(crate) settings: Arc<RouterSettings>,
+    pub(super) ports: RoutingPorts,
 }
 
 impl fmt::Debug for Routes {
@@ -196,112 +86,92 @@ impl fmt::Debug for Routes {
     }
 }
 
-/// Locks; a panic elsewhere does not make what was noted worse.
-fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn health_target<'t>(name: &'t ModelRef, arm: &'t Arm) -> HealthTarget<'t> {
-    HealthTarget { arm: name, host: &arm.host }
+fn health_target(arm: &Arm) -> HealthTarget<'_> {
+    HealthTarget { arm: &arm.id, host: &arm.host }
 }
 
 impl Routes {
     /// Routes that continue from what `router` knows.
     #[must_use]
-    pub fn new(router: Router, options: RoutingOptions) -> Self {
+    pub fn new(router: Router, settings: RouterSettings, ports: RoutingPorts) -> Self {
+        let settings = Arc::new(settings);
         Self {
-            arms: Mutex::default(),
-            router: Mutex::new(router),
-            watch: Mutex::default(),
-            options,
+            state: Mutex::new(RoutingState::new(router, Arc::clone(&settings))),
+            connections: Connections::default(),
+            settings,
+            ports,
         }
     }
 
     /// One arm, and nothing known of it.
     #[must_use]
-    pub fn with_single_arm(arm: Arm) -> Self {
-        let routes =
-            Self::new(Router::new(gnoma_router::Tuning::default()), RoutingOptions::default());
-        routes.set_arms(vec![arm], Vec::new());
+    pub fn with_single_arm(arm: (Arm, Connection)) -> Self {
+        let router = Router::new(Tuning::default());
+        let routes = Self::new(router, RouterSettings::default(), RoutingPorts::default());
+        routes.set_arms([arm]);
         routes
     }
 
-    /// Replaces the arms: from the next call on these can be asked. `known`: what was published of
-    /// them.
-    pub fn set_arms(&self, arms: Vec<Arm>, known: Vec<gnoma_router::Arm>) {
-        lock_ignoring_poison(&self.router).register_arms(known);
-        *lock_ignoring_poison(&self.arms) = arms.into();
+    /// Locks the state; a panic elsewhere does not make what was noted worse.
+    fn lock_state(&self) -> MutexGuard<'_, RoutingState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives `work` access to the arms and all that is known of them. Nobody else has it meanwhile, so `work` must not
+    /// ask these routes for anything else.
+    pub fn with_state<T>(&self, work: impl FnOnce(&mut RoutingState) -> T) -> T {
+        work(&mut self.lock_state())
+    }
+
+    /// Replaces the arms: from the next call on these can be asked, each through its connection.
+    pub fn set_arms(&self, arms: impl IntoIterator<Item = (Arm, Connection)>) {
+        let connected = arms.into_iter().map(|(arm, connection)| {
+            self.connections.insert(arm.id.clone(), connection);
+            Arc::new(arm)
+        });
+        let arms = connected.collect();
+        self.lock_state().set_arms(arms);
+    }
+
+    /// Returns the provider of an arm behind the firewall of the session that calls.
+    ///
+    /// # Errors
+    /// The arm was never one of these.
+    pub(crate) fn with_firewall(
+        &self,
+        arm: &ModelRef,
+        firewall: &Arc<Firewall>,
+    ) -> Result<GuardedProvider, ProviderError> {
+        self.connections.with_firewall(arm, firewall)
     }
 
     /// The arms as they are now.
     #[must_use]
-    pub fn arms(&self) -> Arc<[Arm]> {
-        Arc::clone(&lock_ignoring_poison(&self.arms))
+    pub fn arms(&self) -> Arc<[Arc<Arm>]> {
+        Arc::clone(self.lock_state().arms())
     }
 
     /// The arm of that name.
     #[must_use]
-    pub fn find_arm(&self, name: &ModelRef) -> Option<Arm> {
-        self.arms().iter().find(|arm| arm.name() == *name).cloned()
+    pub fn find_arm(&self, name: &ModelRef) -> Option<Arc<Arm>> {
+        self.lock_state().find_arm(name).cloned()
     }
 
-    /// Returns what is believed about an arm at a kind of task.
+    /// The time, in milliseconds since 1970.
     #[must_use]
-    pub fn arm_estimate(&self, arm: &ModelRef, kind: &TaskKind) -> ArmEstimate {
-        lock_ignoring_poison(&self.router).estimate_arm(arm, kind)
-    }
-
-    /// Gives `look` access to the health of all arms.
-    pub fn with_health<T>(&self, look: impl FnOnce(&Health) -> T) -> T {
-        look(&lock_ignoring_poison(&self.watch).vitals.health)
-    }
-
-    /// Returns the arms that rest now.
-    #[must_use]
-    pub fn resting_arms(&self) -> Vec<RestingTarget> {
-        self.with_health(|health| health.resting_targets(self.now_ms()))
-    }
-
-    /// Returns the limits that the arm's provider has reported.
-    #[must_use]
-    pub fn known_limits(&self, arm: &ModelRef) -> Vec<KnownLimit> {
-        lock_ignoring_poison(&self.watch).vitals.limits.known_limits(arm).to_vec()
-    }
-
-    pub(super) fn lock_router(&self) -> MutexGuard<'_, Router> {
-        lock_ignoring_poison(&self.router)
-    }
-
-    pub(crate) fn now_ms(&self) -> i64 {
-        (self.options.now_ms)()
-    }
-
-    /// Describes a limit that has no room for a call.
-    pub(crate) fn describe_full_limit(&self, full: &ExhaustedLimit, need: &Amount) -> String {
-        self.options.limits.describe_full_limit(full, need, self.now_ms(), self.zone())
-    }
-
-    pub(crate) fn zone(&self) -> Zone {
-        self.options.zone
-    }
-
-    pub(super) fn current_rest(&self, arm: &Arm) -> Option<Rest> {
-        self.with_health(|health| {
-            health.current_rest(health_target(&arm.name(), arm), self.now_ms(), self.zone())
-        })
+    pub fn now_ms(&self) -> i64 {
+        (self.ports.now_ms)()
     }
 
     /// A call of the arm begins.
     pub(crate) fn record_call_start(&self, arm: &Arm) {
-        lock_ignoring_poison(&self.watch)
-            .vitals
-            .health
-            .begin_call(health_target(&arm.name(), arm), self.now_ms());
+        let now_ms = self.now_ms();
+        self.lock_state().tracker.vitals.health.begin_call(health_target(arm), now_ms);
     }
 
     /// A call of the arm has failed.
     pub(crate) fn record_failure(&self, arm: &Arm, error: &ProviderError) {
-        self.record_observation(arm.name(), &arm.host, ObservationKind::Failed(error.clone()));
+        self.record_observation(arm.id.clone(), &arm.host, ObservationKind::Failed(error.clone()));
     }
 
     /// A call of the arm has been answered.
@@ -311,33 +181,29 @@ impl Routes {
             tokens: usage.output,
             was_trial: false,
         };
-        self.record_observation(arm.name(), &arm.host, seen);
+        self.record_observation(arm.id.clone(), &arm.host, seen);
     }
 
     /// A call of the arm was given up.
     pub(crate) fn record_abandonment(&self, arm: &Arm) {
-        lock_ignoring_poison(&self.watch)
-            .vitals
-            .health
-            .abandon_call(health_target(&arm.name(), arm));
+        self.lock_state().tracker.vitals.health.abandon_call(health_target(arm));
     }
 
     fn record_observation(&self, arm: ModelRef, host: &str, seen: ObservationKind) {
         let sight = ArmObservation { arm, host: host.to_owned(), at_ms: self.now_ms(), seen };
-        lock_ignoring_poison(&self.watch).record_sight(sight, self.options.board.is_some());
+        self.lock_state().tracker.record_sight(sight, self.ports.board.is_some());
     }
 
     /// Takes in what other processes observed of the arms; `None` if there is nothing to wait for.
     #[must_use]
     pub fn hear_others(self: &Arc<Self>) -> Option<StoreFuture<'static, ()>> {
-        let board = self.options.board.as_ref().filter(|board| !board.is_empty())?;
+        let board = self.ports.board.as_ref().filter(|board| !board.is_empty())?;
         Some(self.sync_vitals(Arc::clone(board)))
     }
 
     /// Brings what was seen of the arms to other processes; `None` where they know it all.
     pub(crate) fn tell_others(self: &Arc<Self>) -> Option<StoreFuture<'static, ()>> {
-        let board =
-            self.options.board.as_ref().filter(|_| lock_ignoring_poison(&self.watch).has_news())?;
+        let board = self.ports.board.as_ref().filter(|_| self.lock_state().tracker.has_news())?;
         Some(self.sync_vitals(Arc::clone(board)))
     }
 
@@ -345,35 +211,9 @@ impl Routes {
         let routes = Arc::clone(self);
         let exchange: Exchange = Box::new(move |text| {
             let now_ms = routes.now_ms();
-            lock_ignoring_poison(&routes.watch).merge_shared(text, now_ms)
+            routes.lock_state().tracker.merge_shared(text, now_ms)
         });
         Box::pin(async move { board.exchange(exchange).await })
-    }
-
-    /// Returns a call of the arm as the ledger settles it. `first_part`: the time until the first part of the answer;
-    /// `whole`: until its end.
-    pub(crate) fn settled_call(
-        &self,
-        arm: &Arm,
-        meter: &Meter,
-        first_part: Option<Duration>,
-        whole: Duration,
-    ) -> SettledCall {
-        let usage = meter.total_usage();
-        SettledCall {
-            amount: pool::used_amount(&usage, &arm.price.unwrap_or_default()),
-            thinking: usage.reasoning,
-            is_priced: arm.price.is_some() || usage.total_tokens() == 0,
-            failure: meter.failure(),
-            first_part_ms: first_part.and_then(to_milliseconds),
-            took_ms: to_milliseconds(whole),
-            stop: meter.stop_reason(),
-        }
-    }
-
-    /// Returns a call of the arm that takes what is expected of it, as the ledger settles it.
-    pub(crate) fn expected_call(&self, arm: &Arm, expected: Amount) -> SettledCall {
-        SettledCall { is_priced: arm.price.is_some(), ..expected.into() }
     }
 
     /// The headers of an answer of the arm tell of limits.
@@ -385,81 +225,13 @@ impl Routes {
         }
     }
 
-    /// The pools that a call of the arm draws on.
-    pub(crate) fn draws(&self, arm: &Arm, scope: &Scope) -> Vec<PoolDraw> {
-        let name = arm.name();
-        let call = pool::PlannedCall {
-            arm: &name,
-            sets: &arm.pools,
-            scope,
-            project: &self.options.project,
-        };
-        self.options.limits.draws_for_call(&call, &lock_ignoring_poison(&self.watch).vitals.limits)
-    }
-
-    /// Returns the pools with limits that calls of the arms draw on, each pool once.
-    pub(crate) fn limited_draws(&self, scope: &Scope) -> Vec<PoolDraw> {
-        let mut limited: Vec<PoolDraw> = Vec::new();
-        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, scope)) {
-            if !draw.limits.is_empty() && !limited.contains(&draw) {
-                limited.push(draw);
-            }
-        }
-        limited
-    }
-
-    /// The pools that a call draws on which takes `need`, without the limits that its provider has said
-    /// there is room in.
-    pub(crate) fn draws_for(&self, arm: &Arm, scope: &Scope, need: &Amount) -> Vec<PoolDraw> {
-        let mut draws = self.draws(arm, scope);
-        let (name, now_ms) = (arm.name(), self.now_ms());
-        let own = pool::Pool::Arm(name.clone()).to_string();
-        let watch = lock_ignoring_poison(&self.watch);
-        let learnt = &watch.vitals.limits;
-        for draw in draws.iter_mut().filter(|draw| draw.pool == own) {
-            draw.limits.retain(|limit| !learnt.has_room(&name, limit, need, now_ms));
-        }
-        draws
-    }
-
-    /// Returns the reason why, by the provider's own word, it takes no call now, and until when; `None` if it takes
-    /// calls.
-    #[must_use]
-    pub fn provider_refusal(&self, arm: &ModelRef) -> Option<(String, i64)> {
-        lock_ignoring_poison(&self.watch).vitals.limits.refusal_reason(
-            arm,
-            self.now_ms(),
-            self.zone(),
-        )
-    }
-
-    /// Notes how much of the daily and monthly budgets is used, so that they last.
-    pub(super) fn see_budgets(&self, levels: &[Level]) {
-        let now_ms = self.now_ms();
-        for level in levels {
-            if let Some((pool, budget)) = pool::pool_budget(level, now_ms, TASKS_A_DAY) {
-                lock_ignoring_poison(&self.router).set_budget(&pool, budget);
-            }
-        }
-    }
-
     /// Records what a task spent, in dollars by pool.
     pub(crate) fn record_spend(&self, by_pool: &BTreeMap<PoolId, f64>) {
-        lock_ignoring_poison(&self.router).record_spend(by_pool);
-    }
-
-    /// Returns the speed that the arm has shown.
-    #[must_use]
-    pub fn speed(&self, arm: &ModelRef) -> Option<Speed> {
-        lock_ignoring_poison(&self.watch).vitals.speeds.for_arm(arm)
-    }
-
-    pub(super) fn seconds_to_answer(&self, arm: &ModelRef) -> Option<f64> {
-        self.speed(arm).map(|speed| speed.seconds_to_answer())
+        self.lock_state().router.record_spend(by_pool);
     }
 
     pub(crate) fn ledger(&self) -> Option<&Arc<dyn Ledger>> {
-        self.options.ledger.as_ref()
+        self.ports.ledger.as_ref()
     }
 
     /// Learns an outcome, here and in the saved scores.
@@ -467,13 +239,38 @@ impl Routes {
         self: &Arc<Self>,
         outcome: TaskOutcome,
     ) -> Option<StoreFuture<'static, ()>> {
-        if !self.options.learn {
+        if !self.settings.learn {
             return None;
         }
-        lock_ignoring_poison(&self.router).record_outcome(&outcome);
-        let memory = Arc::clone(self.options.memory.as_ref()?);
+        self.lock_state().router.record_outcome(&outcome);
+        let memory = Arc::clone(self.ports.memory.as_ref()?);
         Some(Box::pin(async move { memory.learn_outcome(outcome).await }))
     }
+}
+
+/// Returns a call of the arm as the ledger settles it. `first_part`: the time until the first part of the answer;
+/// `whole`: until its end.
+pub(crate) fn settled_call(
+    arm: &Arm,
+    meter: &Meter,
+    first_part: Option<Duration>,
+    whole: Duration,
+) -> SettledCall {
+    let usage = meter.total_usage();
+    SettledCall {
+        amount: pool::used_amount(&usage, &arm.price.unwrap_or_default()),
+        thinking: usage.reasoning,
+        is_priced: arm.price.is_some() || usage.total_tokens() == 0,
+        failure: meter.failure(),
+        first_part_ms: first_part.and_then(to_milliseconds),
+        took_ms: to_milliseconds(whole),
+        stop: meter.stop_reason(),
+    }
+}
+
+/// Returns a call of the arm that takes what is expected of it, as the ledger settles it.
+pub(crate) fn expected_call(arm: &Arm, expected: Amount) -> SettledCall {
+    SettledCall { is_priced: arm.price.is_some(), ..expected.into() }
 }
 
 fn to_milliseconds(time: Duration) -> Option<u64> {

@@ -1,12 +1,9 @@
 //! How the work of a turn is checked before it is delivered, and what the check shows. Pure.
 
 use gnoma_core::{ResultPart, ToolOutcome, session::Outcome, tool::ToolOutput};
+use gnoma_router::{RouterSettings, Verify};
 
-use super::{
-    plan::RoutePlan,
-    routes::{RoutingOptions, Verify},
-    signals,
-};
+use super::signals::{self, Signals};
 
 /// Most characters of a check's output that the next arm and the person see.
 const MAX_EVIDENCE_CHARS: usize = 4_000;
@@ -63,12 +60,12 @@ pub(crate) enum VerificationMethod {
     Review,
 }
 
-impl RoutePlan {
+impl Signals {
     /// Decides how the work of the turn is checked if the turn ends with this outcome.
     pub(crate) fn choose_verification(
         &self,
         outcome: &Outcome,
-        options: &RoutingOptions,
+        settings: &RouterSettings,
     ) -> VerificationMethod {
         match outcome {
             Outcome::Stuck { what: why } | Outcome::Unfit { why, .. } => {
@@ -83,8 +80,8 @@ impl RoutePlan {
             Outcome::Complete { .. } | Outcome::Cancelled | Outcome::Failed { .. } => (),
         }
         // What the model ran itself counts where nothing else was asked for.
-        let counts = options.verify != Verify::Reviewer && options.checks.is_empty();
-        if let Some((command, passed)) = self.signals.last_check().filter(|_| counts) {
+        let counts = settings.verify != Verify::Reviewer && settings.checks.is_empty();
+        if let Some((command, passed)) = self.last_check().filter(|_| counts) {
             let evidence = format!("its last run {}", if passed { "passed" } else { "failed" });
             return VerificationMethod::Seen(Finding::new(
                 format!("`{command}`"),
@@ -92,12 +89,12 @@ impl RoutePlan {
                 evidence,
             ));
         }
-        if !self.signals.has_edited {
+        if !self.has_edited {
             return VerificationMethod::No;
         }
-        match options.verify {
-            Verify::Auto | Verify::Checks if !options.checks.is_empty() => {
-                VerificationMethod::Prove(options.checks.clone())
+        match settings.verify {
+            Verify::Auto | Verify::Checks if !settings.checks.is_empty() => {
+                VerificationMethod::Prove(settings.checks.clone())
             }
             Verify::Auto | Verify::Checks | Verify::Reviewer | Verify::Off => {
                 VerificationMethod::Review

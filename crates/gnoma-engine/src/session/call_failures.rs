@@ -1,16 +1,18 @@
 //! Handles a failed model call: failover to another arm, or the error for the machine.
 
+use std::sync::Arc;
+
 use gnoma_core::{ErrorKind, ModelRef, ProviderError, error_policy::FaultScope};
+use gnoma_router::{
+    Arm,
+    choice::{
+        self, ChoiceContext, RoutePlan,
+        failover::{self, FailoverAction, Failure},
+    },
+};
 
 use super::state::Session;
-use crate::{
-    arm::Arm,
-    routing::{
-        failover::{self, FailoverAction, Failure},
-        offers::{self, ChoiceContext},
-    },
-    turn::Input,
-};
+use crate::call::CallInput;
 
 /// Most models that are named as a way out.
 const MAX_OTHERS: usize = 5;
@@ -26,7 +28,7 @@ impl Session {
     ) {
         self.weigh_context();
         let input = self.after_failure(error, attempt, has_content, was_called);
-        self.inbox.push_back(input);
+        self.inbox.push_back(input.into());
     }
 
     fn after_failure(
@@ -35,32 +37,32 @@ impl Session {
         attempt: u32,
         has_content: bool,
         was_called: bool,
-    ) -> Input {
+    ) -> CallInput {
         let router = &self.router;
         let (routes, Some(plan)) = (&router.routes, &router.plan) else {
-            return Input::Stayed(error);
+            return CallInput::Stayed(error);
         };
         let next = failover::decide_failover(Failure {
             error: &error,
             attempt,
             has_content,
-            cached_micro_usd: offers::cache_savings(&plan.arm, &router.warm, routes.now_ms()),
+            cached_micro_usd: choice::cache_savings(&plan.arm, &router.warm, routes.now_ms()),
         });
-        if !routes.options.failover || next == FailoverAction::Stay {
-            return Input::Stayed(error);
+        if !routes.settings.failover || next == FailoverAction::Stay {
+            return CallInput::Stayed(error);
         }
         if plan.is_pinned {
-            return Input::Stayed(with_others(error, &routes.arms(), &plan.arm.name()));
+            return CallInput::Stayed(with_others(error, &routes.arms(), &plan.arm.id));
         }
         let why = if was_called {
             failover::describe_failure(&error, has_content)
         } else {
             error.message.clone()
         };
-        let role = routes.in_place_of(plan, &plan.arm.name(), why.clone());
+        let role = routes.with_state(|state| state.in_place_of(plan, &plan.arm.id, why.clone()));
         match self.replace_arm(&error, &why, was_called) {
-            Some((from, to)) => Input::Moved { from, to, why: role },
-            None => Input::Stayed(error),
+            Some((from, to)) => CallInput::Moved { from, to, why: role },
+            None => CallInput::Stayed(error),
         }
     }
 
@@ -72,7 +74,7 @@ impl Session {
         was_called: bool,
     ) -> Option<(ModelRef, ModelRef)> {
         let mut plan = self.router.plan.take()?;
-        let from = plan.arm.name();
+        let from = plan.arm.id.clone();
         if error.kind == ErrorKind::ContextTooLong {
             // Smaller windows will not do either, where what is known of this one can be right.
             let need = &mut plan.task.need;
@@ -83,18 +85,20 @@ impl Session {
         }
         plan.given_up.push((from.clone(), format!("failed: {why}").into()));
         let context = self.router.moment_of(&plan);
-        let routes = &self.router.routes;
-        let free = routes.choose_replacement(&plan, ChoiceContext { may_wait: false, ..context });
+        let replacement = |plan: &RoutePlan, context| {
+            self.router.routes.with_state(|state| state.choose_replacement(plan, context))
+        };
+        let free = replacement(&plan, ChoiceContext { may_wait: false, ..context });
         let next = free.or_else(|| {
             // Nobody is free: as if this one had not failed.
             plan.given_up.pop();
             let waits = !was_called && error.kind == ErrorKind::RateLimited;
             // Where a limit must be waited for, the one that frees first is.
-            let soonest = waits.then(|| routes.choose_replacement(&plan, context)).flatten();
-            soonest.filter(|arm| arm.name() != from)
+            let soonest = waits.then(|| replacement(&plan, context)).flatten();
+            soonest.filter(|arm| arm.id != from)
         });
         let moved = next.map(|arm| {
-            let to = arm.name();
+            let to = arm.id.clone();
             plan.move_to(arm, format!("in place of {from}: {why}"));
             (from.clone(), to)
         });
@@ -103,11 +107,14 @@ impl Session {
             plan.given_up.retain(|(name, _)| *name != from);
         }
         self.router.plan = Some(plan);
+        if moved.is_some() {
+            self.router.signals.begin_again();
+        }
         moved
     }
 }
 
-fn with_others(error: ProviderError, arms: &[Arm], failed: &ModelRef) -> ProviderError {
+fn with_others(error: ProviderError, arms: &[Arc<Arm>], failed: &ModelRef) -> ProviderError {
     // What a provider cannot do for one of its models it cannot do for the others.
     let is_provider = match error.kind.policy().scope {
         FaultScope::Provider | FaultScope::Host => true,
@@ -117,7 +124,7 @@ fn with_others(error: ProviderError, arms: &[Arm], failed: &ModelRef) -> Provide
         |name: &ModelRef| name != failed && (!is_provider || name.provider != failed.provider);
     let others: Vec<String> = arms
         .iter()
-        .map(Arm::name)
+        .map(|arm| arm.id.clone())
         .filter(can_help)
         .take(MAX_OTHERS)
         .map(|name| name.to_string())

@@ -17,13 +17,13 @@ use super::{
     extension_calls::BeforeCallHooks,
     handle::MissingFilesError,
     state::{FrontEndGone, Session},
-    verdicts::{Decision, HookInstructions, JudgedCall},
+    verdicts::{Decision, JudgedCall},
 };
 use crate::{
     gate::Judge,
     rights::ToolLimit,
     routing::arm_panel,
-    turn::{Input, Verdict},
+    turn::{HookInstructions, Input, Verdict},
 };
 
 impl Session {
@@ -45,13 +45,10 @@ impl Session {
         if let Some(admitted) = admitted {
             self.gate.register_call(call.clone(), admitted);
         }
-        self.inbox.extend(said.amended.map(Input::Amended));
-        self.inbox.extend(said.context.into_iter().map(Input::Noted));
-        self.inbox.extend(said.stop.map(Input::StopAfter));
         if let Verdict::Deny { reason } = &verdict {
             self.tell_refused(&call, reason);
         }
-        self.inbox.push_back(Input::Judged(call, verdict));
+        self.inbox.push_back(Input::Judged(call, verdict, Box::new(said)));
         self.judge_next();
         self.drain_inbox().await
     }
@@ -62,18 +59,18 @@ impl Session {
             let Some(call) = self.judging.queue.pop_front() else { return };
             if let Err(MissingFilesError(reason)) = there {
                 self.tell_refused(&call.id, &reason);
-                self.inbox.push_back(Input::Judged(call.id, Verdict::Deny { reason }));
+                self.refuse_call(call.id, reason);
                 continue;
             }
             let Some(tool) = self.tools.by_name.get(&call.name).map(Arc::clone) else {
                 let reason = format!("there is no tool `{}`", call.name);
-                self.inbox.push_back(Input::Judged(call.id, Verdict::Deny { reason }));
+                self.refuse_call(call.id, reason);
                 continue;
             };
             let starts = tool.start_arguments(&call).is_some();
             if self.router.is_looking() && (tool.spec().access != Access::Read || starts) {
                 let reason = arm_panel::ONLY_LOOKS.to_owned();
-                self.inbox.push_back(Input::Judged(call.id, Verdict::Deny { reason }));
+                self.refuse_call(call.id, reason);
                 continue;
             }
             self.judging.current = Some(call.id.clone());
@@ -97,6 +94,11 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Answers that a call must not run, for this reason.
+    fn refuse_call(&mut self, call: CallId, reason: String) {
+        self.inbox.push_back(Input::Judged(call, Verdict::Deny { reason }, Box::default()));
     }
 
     /// A person's answer holds for later calls, too.

@@ -9,7 +9,11 @@ use gnoma_core::{
     store::StoreError,
     tool::split_mcp_name,
 };
-use gnoma_router::pool;
+use gnoma_router::{
+    Arm,
+    choice::{RoutePlan, WarmPrompt},
+    pool,
+};
 use tokio::time::timeout;
 
 use super::{
@@ -18,14 +22,13 @@ use super::{
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
-    arm::Arm,
+    context::Counter,
     prompt::is_from_user,
     routing::{
         ask::{DroppedCall, Hold, Share},
         call_origin::UsedExtensions,
         meter::Meter,
-        offers::WarmPrompt,
-        plan::RoutePlan,
+        routes,
     },
 };
 
@@ -36,7 +39,7 @@ const SETTLING_PATIENCE: Duration = Duration::from_secs(10);
 impl Session {
     /// The pools that a call of the arm draws on.
     pub(super) fn draws(&self, arm: &Arm) -> Vec<PoolDraw> {
-        self.router.routes.draws(arm, &self.router.scope)
+        self.router.routes.with_state(|state| state.draws(arm, &self.router.scope))
     }
 
     /// The turn waits for this; what was called before is settled first, so that no cap is passed.
@@ -48,31 +51,20 @@ impl Session {
         }));
     }
 
-    /// Settles calls that were not read to their end, by their reported usage and gnoma's own count of the rest.
-    /// Returns the usage to report.
-    pub(super) fn settle_rest(&mut self) -> Vec<Share> {
-        let mut rest = Vec::new();
-        if let Some(Call { arm, meter, shares, since, first, .. }) = self.spending.call.take() {
-            match shares {
-                Some(shares) => rest.extend(shares.take_shares()),
-                None => {
-                    let hold = self.spending.hold.take();
-                    self.settle_call(&arm, hold, &meter, (first, since.elapsed()));
-                    rest.extend(Share::from_meter(&arm, &meter));
-                }
-            }
-        }
-        for DroppedCall { arm, meter, .. } in self.spending.dropped.take_calls() {
-            rest.extend(Share::from_meter(&arm, &meter));
-        }
+    /// Tells the costs of calls beside the conversation that were not read to their end.
+    pub(super) async fn settle_side_calls(&mut self) -> Result<(), FrontEndGone> {
+        let dropped = self.spending.dropped.take_calls().into_iter();
+        let rest =
+            dropped.flat_map(|DroppedCall { arm, meter, .. }| Share::from_meter(&arm, &meter));
+        let rest = rest.collect();
         if let Some(told) = self.router.routes.tell_others() {
             self.spending.settling.spawn(told);
         }
-        rest
+        self.tell_costs(rest).await
     }
 
-    /// Settles a call with what it took, with the times until the first part and the end of its answer.
-    fn settle_call(
+    /// Commits what a call took to the ledger, with the times until the first part and the end of its answer.
+    fn commit_call(
         &mut self,
         arm: &Arm,
         hold: Option<Hold>,
@@ -82,7 +74,7 @@ impl Session {
         let routes = &self.router.routes;
         let Some(ledger) = routes.ledger().cloned() else { return };
         let at_ms = routes.now_ms();
-        let call = routes.settled_call(arm, meter, first, whole);
+        let call = routes::settled_call(arm, meter, first, whole);
         if let Some(hold) = hold {
             return self.spending.settle_in_time(commit_hold(hold, at_ms, call));
         }
@@ -90,7 +82,7 @@ impl Session {
         let only_counted = |draw: PoolDraw| PoolDraw { limits: Vec::new(), ..draw };
         let draws = self.draws(arm).into_iter().map(only_counted).collect();
         let origin = self.call_origin(arm);
-        let (arm, amount, is_priced) = (arm.name(), call.amount, call.is_priced);
+        let (arm, amount, is_priced) = (arm.id.clone(), call.amount, call.is_priced);
         let ask = ReservationRequest { at_ms, arm, amount, is_priced, draws, origin };
         self.spending.settle_in_time(async move {
             match ledger.reserve(ask).await {
@@ -156,28 +148,49 @@ impl Session {
         }
     }
 
-    /// Tokens of a call were reported.
-    pub(super) async fn record_usage(&mut self, usage: Usage) -> Result<(), FrontEndGone> {
-        let Some(Call { arm, shares, meter, messages, since, first, .. }) =
-            self.spending.call.take()
-        else {
-            return Ok(());
-        };
-        if let Some(shares) = shares {
+    /// Settles the call of the turn, by the usage that its provider reported and gnoma's own count of the rest.
+    pub(super) async fn settle_call(
+        &mut self,
+        reported: Option<Usage>,
+    ) -> Result<(), FrontEndGone> {
+        let Some(call) = self.spending.call.take() else { return Ok(()) };
+        let before = self.spending.unreported_usage;
+        let Call { arm, meter, since, first, .. } = &call;
+        let shares = match &call.shares {
             // The members have settled for themselves.
-            return self.tell_costs(shares.take_shares()).await;
+            Some(shares) => shares.take_shares(),
+            None => {
+                if let Some(usage) = reported {
+                    self.record_usage(&call, usage);
+                }
+                let hold = self.spending.hold.take();
+                self.commit_call(arm, hold, meter, (*first, since.elapsed()));
+                Share::from_meter(arm, meter)
+            }
+        };
+        self.tell_costs(shares).await?;
+        if reported.is_some() {
+            return if call.shares.is_none() { self.tell_context().await } else { Ok(()) };
         }
-        let (name, at_ms) = (arm.name(), self.router.routes.now_ms());
+        self.settle_side_calls().await?;
+        if call.is_dropped {
+            // The meter of a call that was stopped has counted what its shares count.
+            self.spending.unreported_usage = before;
+            self.spending.unreported_usage += meter.total_usage();
+        }
+        Ok(())
+    }
+
+    /// Notes the size of the conversation, and the prompt that is warm now, as the provider of a call reported them.
+    fn record_usage(&mut self, call: &Call, usage: Usage) {
+        let Call { arm, messages, .. } = call;
         let history = self.turn.history();
-        let answer = history.get(messages).filter(|it| it.role() == Role::Assistant);
+        let answer = history.get(*messages).filter(|it| it.role() == Role::Assistant);
         let known = messages + usize::from(answer.is_some());
-        self.spending.tracker.record_usage(usage, history, known, arm.token_counter());
+        self.spending.tracker.record_usage(usage, history, known, Counter::for_arm(&arm));
         self.prompts.gauge.with_cache(|cache| cache.record_usage(usage, arm.price));
-        self.router.warm.insert(name.clone(), WarmPrompt { tokens: usage.total_tokens(), at_ms });
-        let hold = self.spending.hold.take();
-        self.settle_call(&arm, hold, &meter, (first, since.elapsed()));
-        self.tell_costs(Share::from_meter(&arm, &meter)).await?;
-        self.tell_context().await
+        let (tokens, at_ms) = (usage.total_tokens(), self.router.routes.now_ms());
+        self.router.warm.insert(arm.id.clone(), WarmPrompt { tokens, at_ms });
     }
 
     /// Calls that are settled: what they cost goes to the sums and to the person.
@@ -247,8 +260,8 @@ impl Session {
         self.waiting = None;
         self.drop_call();
         // The session that started this one counts it, too.
-        let rest = self.settle_rest();
-        let _gone = self.tell_costs(rest).await;
+        let _gone = self.settle_call(None).await;
+        let _gone = self.settle_side_calls().await;
         if let Some(plan) = self.router.last.take() {
             let right = self.router.take_verdict();
             self.learn_outcome(&plan, right);

@@ -10,6 +10,11 @@ use gnoma_core::{
     },
     session::{Fullness, NoticeLevel},
     store::StoreError,
+    tool::Tier,
+};
+use gnoma_router::{
+    Wire,
+    choice::{RoutePlan, expected_amount},
 };
 
 use super::{
@@ -17,8 +22,8 @@ use super::{
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
-    routing::{OWN, ask::Hold, plan::RoutePlan},
-    turn::{Input, Room},
+    call::{CallArm, CallInput, Room},
+    routing::{OWN, ask::Hold},
 };
 
 impl Session {
@@ -31,8 +36,7 @@ impl Session {
             self.answer_reservation(Room::Filled);
             return Ok(());
         }
-        let rest = self.settle_rest();
-        self.tell_costs(rest).await?;
+        self.settle_side_calls().await?;
         self.weigh_context();
         self.look_for_paths();
         let Some(plan) = &self.router.plan else { return Ok(()) };
@@ -41,18 +45,20 @@ impl Session {
             return Ok(());
         }
         let routes = Arc::clone(&self.router.routes);
-        let arm = plan.arm.name();
+        let arm = plan.arm.id.clone();
         let (context, warm) = (plan.task.need.context_tokens, self.router.warm.get(&arm));
-        let amount = routes.expected_amount(&plan.arm, context, warm);
-        let draws = routes.draws_for(&plan.arm, &self.router.scope, &amount);
+        let at_ms = routes.now_ms();
+        let amount = expected_amount(&plan.arm, context, warm, at_ms);
+        let draws = routes
+            .with_state(|state| state.draws_for(&plan.arm, &self.router.scope, &amount, at_ms));
         let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
         let Some(ledger) = routes.ledger().filter(|_| is_limited).cloned() else {
-            self.answer_reservation(Room::Held);
+            self.answer_held();
             return Ok(());
         };
         let price = plan.arm.price;
         let origin = self.call_origin(&plan.arm);
-        let (at_ms, is_priced) = (routes.now_ms(), price.is_some());
+        let is_priced = price.is_some();
         let ask = ReservationRequest { at_ms, arm, amount, is_priced, draws, origin };
         let unsettled = self.spending.unsettled.clone();
         self.waiting = Some(Box::pin(async move {
@@ -78,7 +84,7 @@ impl Session {
                 let ledger = self.router.routes.ledger().cloned();
                 self.spending.hold = ledger.map(|ledger| Hold::new(ledger, id));
                 self.spending.answer_tokens = answer_tokens.and_then(|it| u32::try_from(it).ok());
-                self.answer_reservation(Room::Held);
+                self.answer_held();
                 if let Some(tokens) = answer_tokens {
                     let text = format!(
                         "the spending cap leaves room for an answer of at most {tokens} tokens"
@@ -94,8 +100,16 @@ impl Session {
         Ok(())
     }
 
+    /// There is room: the arm in charge is called.
+    fn answer_held(&mut self) {
+        let Some(RoutePlan { arm, .. }) = &self.router.plan else { return };
+        let (is_lean, is_agent) = (arm.tier() == Tier::Lean, arm.wire == Wire::Agent);
+        let arm = CallArm { name: arm.id.clone(), is_lean, is_agent };
+        self.answer_reservation(Room::Held(arm));
+    }
+
     fn answer_reservation(&mut self, room: Room) {
-        self.inbox.push_back(Input::Reserved(room));
+        self.inbox.push_back(CallInput::Reserved(room).into());
     }
 
     /// Reports whether too little room is left in the window of the current arm.
@@ -139,7 +153,7 @@ impl Session {
             return Ok(());
         }
         self.warn_save_failure(error).await?;
-        self.answer_reservation(Room::Held);
+        self.answer_held();
         Ok(())
     }
 }

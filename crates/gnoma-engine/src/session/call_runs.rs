@@ -29,7 +29,6 @@ impl Session {
     /// A call has run. When the sandbox stopped it, a person may let it run outside.
     pub(super) async fn on_call_ended(&mut self, ended: FinishedCall) -> Result<(), FrontEndGone> {
         let FinishedCall { call, outcome, duration_ms, is_check, stop } = ended;
-        self.inbox.extend(stop.map(Input::StopAfter));
         if !is_check {
             self.observe_outcome(&outcome);
         } else if let ToolOutcome::Done(output) | ToolOutcome::Failed(output) = &outcome
@@ -38,13 +37,11 @@ impl Session {
             self.router.record_step_command(report);
         }
         self.take_back(Some(&call)).await?;
-        let why = sandbox_denial(&outcome).filter(|_| self.gate.may_offer_outside(&call));
-        let why = why.map(str::to_owned);
-        self.feed_input(match why {
-            Some(why) => Input::Walled { call, outcome, duration_ms, why },
-            None => Input::ToolDone(call, outcome, duration_ms),
-        })
-        .await
+        let denial = sandbox_denial(&outcome).filter(|_| self.gate.may_offer_outside(&call));
+        let sandbox_denial = denial.map(str::to_owned);
+        let stop_after = stop;
+        self.feed_input(Input::ToolEnded { call, outcome, duration_ms, sandbox_denial, stop_after })
+            .await
     }
 
     /// Records what a call has shown about the work.
@@ -52,12 +49,12 @@ impl Session {
         let Some(plan) = &mut self.router.plan else { return };
         match outcome {
             ToolOutcome::Done(output) | ToolOutcome::Failed(output) => {
-                plan.signals.record_diff(output.diff.as_deref());
+                self.router.signals.record_diff(output.diff.as_deref());
                 if output.diff.is_some() {
-                    plan.parts.credit_arm(&plan.arm.name());
+                    plan.parts.credit_arm(&plan.arm.id);
                 }
                 if let Some(report) = &output.report {
-                    plan.signals.command_ended(report);
+                    self.router.signals.command_ended(report);
                 }
             }
             ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => (),
@@ -74,7 +71,13 @@ impl Session {
         let tool = tool.map(Arc::clone);
         let (Some((call, grant)), Some(tool)) = (admitted, tool) else {
             let outcome = ToolOutcome::failure_text("not run: nothing decided whether it may");
-            return self.inbox.push_back(Input::ToolDone(written.id.clone(), outcome, 0));
+            return self.inbox.push_back(Input::ToolEnded {
+                call: written.id.clone(),
+                outcome,
+                duration_ms: 0,
+                sandbox_denial: None,
+                stop_after: None,
+            });
         };
         let may_write = !checkpoint::only_reads(tool.spec(), written, &grant);
         if may_write && !is_check {
@@ -114,9 +117,8 @@ impl Session {
 
     /// A call that may have changed files without a diff to show for it is about to run.
     fn may_write(&mut self, spec: &ToolSpec, call: &ToolCall) {
-        let Some(plan) = &mut self.router.plan else { return };
-        if !signals::is_check(spec, call) {
-            plan.signals.may_have_written();
+        if self.router.plan.is_some() && !signals::is_check(spec, call) {
+            self.router.signals.may_have_written();
         }
     }
 }

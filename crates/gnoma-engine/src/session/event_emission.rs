@@ -12,7 +12,6 @@ use super::state::{FrontEndGone, Session};
 impl Session {
     /// Tells an event of the turn, and does what it means for the session.
     pub(super) async fn emit(&mut self, mut event: Event) -> Result<(), FrontEndGone> {
-        let mut used: Option<Usage> = None;
         match &mut event {
             Event::ToolCallDrafted { name, .. } if self.tools.may_write(name) => {
                 self.persistence.prepare_checkpoint();
@@ -25,17 +24,12 @@ impl Session {
             Event::TurnEnded { outcome, usage, .. } => {
                 *usage += self.turn_is_over(outcome).await?;
             }
-            Event::Usage { round, .. } => used = Some(*round),
             _ => (),
         }
         self.tell_points(&event);
         let is_retold = matches!(event, Event::Compacted { .. } | Event::Uncompacted { .. });
         self.send_event(event).await?;
-        match used {
-            Some(usage) => self.record_usage(usage).await,
-            None if is_retold => self.tell_context().await,
-            None => Ok(()),
-        }
+        if is_retold { self.tell_context().await } else { Ok(()) }
     }
 
     /// Tells an event that means nothing for the session.
@@ -74,17 +68,10 @@ impl Session {
     }
 
     /// A turn has ended: its plan waits for what the person thinks of it. Returns the tokens that no provider has
-    /// reported, and those of a call that was stopped with it.
+    /// reported.
     async fn turn_is_over(&mut self, outcome: &Outcome) -> Result<Usage, FrontEndGone> {
-        self.drop_call();
-        let stopped = self.spending.call.as_ref().filter(|call| call.is_dropped);
-        let stopped = stopped.map(|call| call.meter.total_usage());
-        let mut taken = mem::take(&mut self.spending.unreported_usage);
-        let rest = self.settle_rest();
-        self.tell_costs(rest).await?;
-        let last = mem::take(&mut self.spending.unreported_usage);
-        // The meter of a call that was stopped has counted what its shares count.
-        taken += stopped.unwrap_or(last);
+        self.settle_side_calls().await?;
+        let taken = mem::take(&mut self.spending.unreported_usage);
         if let Some(plan) = self.router.end_turn(outcome, self.turn.tool_handling()) {
             self.share_out(&plan);
             self.router.put_away(plan);

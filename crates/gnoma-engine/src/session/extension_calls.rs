@@ -16,7 +16,7 @@ use super::{
     pending::emit_warnings,
     state::{FrontEndGone, PendingWork, Session},
 };
-use crate::turn::{Input, StepCommand};
+use crate::turn::{FinishInput, Input, SeparateWork, StepCommand};
 
 /// Points that may be told beside the conversation at once; more are not told.
 pub(super) const MAX_BESIDE: usize = 32;
@@ -105,7 +105,7 @@ impl Session {
             // What elfs spend counts for this turn.
             self.router.begin_turn();
             let calls = side_steps.into_iter().map(|step| self.side_call(&name, step)).collect();
-            self.inbox.push_back(Input::RunSideSteps(calls));
+            self.inbox.push_back(Input::Run(SeparateWork::SideSteps(calls)));
             return Ok(());
         }
         let Some(command) = command else {
@@ -115,14 +115,14 @@ impl Session {
         };
         let shell = self.shell_name().unwrap_or_default();
         let command = StepCommand { line: text, command, shell, timeout_s };
-        self.inbox.push_back(Input::RunCommand(command));
+        self.inbox.push_back(Input::Run(SeparateWork::Command(command)));
         Ok(())
     }
 
     /// The model wants to stop.
     pub(super) fn before_stop(&mut self, is_again: bool, last_words: String) {
         let Some(lifecycle) = self.added.listener_for(PointKind::BeforeStop) else {
-            return self.inbox.push_back(Input::MayStop(Box::default()));
+            return self.inbox.push_back(FinishInput::MayStop(Box::default()).into());
         };
         let mode = self.gate.rights.mode();
         self.wait_for(async move {

@@ -17,8 +17,8 @@ use tokio::{
 
 use crate::{
     answer_form::AnswerForm, gate_place::GatePlace, last_model_request::LastRequest,
-    persistence_options::PersistenceOptions, resume::MeasuredPrefix, rights::Rights,
-    routing::Routes, turn::Limits,
+    limits::Limits, persistence_options::PersistenceOptions, resume::MeasuredPrefix,
+    rights::Rights, routing::Routes,
 };
 
 /// The parts from which a session is built.

@@ -10,10 +10,11 @@ use gnoma_core::{
     Content, EventStream, Message, SYSTEM_NOTE, StopReason, StreamEvent, places,
     tool::{Access, Tier, ToolKind, TouchedResource},
 };
+use gnoma_router::Arm;
 use serde_json::{Map, Value};
 
 use super::toolset::Toolset;
-use crate::{arm::Arm, prompt, turn::Turn};
+use crate::{prompt, turn::Turn};
 
 /// Larger files are for the model to look into: they would fill its window.
 const MAX_LOOK_BYTES: u64 = 8 * 1024;

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::stream;
 use gnoma_core::{
     ErrorKind, Event, EventStream, FormatStage, Message, ModelRequest, Provider as _,
     ProviderError, StreamEvent, ToolChoice, ToolSpec, Usage, duration,
@@ -9,6 +10,7 @@ use gnoma_core::{
     session::NoticeLevel,
     tool::{Tier, ToolKind},
 };
+use gnoma_router::{Arm, Wire, choice::expected_amount};
 use tokio::time::Instant;
 
 use super::{
@@ -18,11 +20,10 @@ use super::{
     state::{FrontEndGone, Session},
 };
 use crate::{
-    arm::Arm,
-    context::{Wire, cache::SentPrefix},
+    call::CallInput,
+    context::cache::SentPrefix,
     prompt,
-    routing::{arm_panel, meter::Meter},
-    turn::Input,
+    routing::{arm_panel, meter::Meter, routes},
 };
 
 /// A server that sends empty pieces is believed to be thinking for so long, and so many of them.
@@ -40,7 +41,7 @@ impl Session {
         let (arm, why) = (plan.arm.clone(), plan.why.clone());
         let is_panel = plan.panel_mode().is_some() && !plan.is_looking;
         if attempt == 1 {
-            self.emit(Event::RoundStarted { round, arm: arm.name(), why }).await?;
+            self.emit(Event::RoundStarted { round, arm: arm.id.clone(), why }).await?;
         }
         if attempt == 1
             && !is_panel
@@ -59,9 +60,9 @@ impl Session {
         let context_tokens = self.context_tokens();
         let routes = &self.router.routes;
         routes.record_call_start(&arm);
-        let expected_call =
-            routes.expected_call(&arm, routes.expected_amount(&arm, context_tokens, None));
         let now_ms = routes.now_ms();
+        let expected_call =
+            routes::expected_call(&arm, expected_amount(&arm, context_tokens, None, now_ms));
         let panel = if round == 1 { self.first_call_panel(&request) } else { None };
         let shares = panel.as_ref().map(|panel| panel.shares.clone());
         self.stream = Some(match panel {
@@ -86,10 +87,18 @@ impl Session {
         if let Some(hold) = &mut self.spending.hold {
             hold.mark_sent(at_ms, expected);
         }
-        arm.with_firewall(&self.firewall).stream(request)
+        match self.router.routes.with_firewall(&arm.id, &self.firewall) {
+            Ok(provider) => provider.stream(request),
+            Err(error) => Box::pin(stream::iter([Err(error)])),
+        }
     }
 
-    fn call_of(&self, arm: Arm, context_tokens: u64, shares: Option<arm_panel::Shares>) -> Call {
+    fn call_of(
+        &self,
+        arm: Arc<Arm>,
+        context_tokens: u64,
+        shares: Option<arm_panel::Shares>,
+    ) -> Call {
         let limits = self.turn.limits();
         let is_own = is_own_server(&arm);
         let first = if is_own { limits.local_first_byte } else { limits.first_byte };
@@ -124,7 +133,7 @@ impl Session {
         match &event {
             Ok(StreamEvent::RateLimits { headers }) => {
                 if let Some(call) = &self.spending.call {
-                    self.router.routes.limits_told(&call.arm.name(), headers);
+                    self.router.routes.limits_told(&call.arm.id, headers);
                 }
                 return Ok(());
             }
@@ -143,9 +152,9 @@ impl Session {
         if let Some(error) = self.says_nothing() {
             self.stream = None;
             self.note_failure(&error);
-            return self.feed_input(Input::Model(Err(error))).await;
+            return self.feed_input(CallInput::Stream(Err(error)).into()).await;
         }
-        self.feed_input(Input::Model(event)).await
+        self.feed_input(CallInput::Stream(event).into()).await
     }
 
     fn is_implausible_usage(&self, usage: &Usage) -> bool {
@@ -158,7 +167,7 @@ impl Session {
     async fn tell_doubt(&mut self, usage: Usage) -> Result<(), FrontEndGone> {
         let Some(call) = &mut self.spending.call else { return Ok(()) };
         call.meter.record_event(&StreamEvent::Usage(usage));
-        let name = call.arm.name();
+        let name = call.arm.id.clone();
         if std::mem::replace(&mut self.spending.has_doubted, true) {
             return Ok(());
         }
@@ -186,7 +195,7 @@ impl Session {
                 let usage = call.meter.reported_usage().unwrap_or_default();
                 self.router.routes.record_success(&call.arm, first, call.since.elapsed(), usage);
                 if let Some(plan) = &mut self.router.plan {
-                    plan.parts.credit_arm(&call.arm.name());
+                    plan.parts.credit_arm(&call.arm.id);
                 }
             }
         }
@@ -198,7 +207,7 @@ impl Session {
         let (since, pieces) = call.heard;
         (pieces > MAX_EMPTY_PIECES && since.elapsed() > EMPTY_PATIENCE).then(|| {
             let said = "sent no part of an answer for a long time, but did not end it";
-            ProviderError::new(ErrorKind::Timeout, &call.arm.name().provider, said)
+            ProviderError::new(ErrorKind::Timeout, &call.arm.id.provider, said)
         })
     }
 
@@ -223,17 +232,12 @@ impl Session {
         }
     }
 
-    /// The machine and the tools know who is asked.
+    /// The tools are made ready for the arm that is asked.
     fn begin_request(&mut self, arm: &Arm) {
         // Calls of an earlier round that never ran are over.
         self.gate.clear();
         self.add_next_tools();
-        let tier = arm.tier();
-        self.turn.answered_by(arm.name(), tier == Tier::Lean);
-        if arm.wire == Wire::Agent {
-            self.turn.answered_by_agent();
-        }
-        self.reads_results = self.tools.of_kind(tier, ToolKind::ReadsResults).cloned();
+        self.reads_results = self.tools.of_kind(arm.tier(), ToolKind::ReadsResults).cloned();
     }
 
     /// The request to an arm, with the current history.
@@ -243,7 +247,10 @@ impl Session {
         let mut messages = self.messages_to_send(tier);
         let tools = match (arm.tools, self.router.is_looking()) {
             (false, _) => Arc::default(),
-            (true, false) => self.tools.specs_without(tier, self.turn.withheld_tool()),
+            (true, false) => {
+                let withheld = self.turn.withheld_tool().filter(|_| tier == Tier::Lean);
+                self.tools.specs_without(tier, withheld)
+            }
             (true, true) => {
                 messages.push(Arc::new(Message::user_text(prompt::system_note(arm_panel::LOOK))));
                 self.tools.read_only_specs(tier)
@@ -259,7 +266,7 @@ impl Session {
         let task = self.router.plan.as_ref().map(|plan| &plan.task);
         let (effort, thinking) = self.router.thinking.effort_for(arm, task);
         ModelRequest {
-            model: Arc::clone(&arm.model),
+            model: arm.id.model.as_str().into(),
             system,
             messages,
             tools,
@@ -305,7 +312,7 @@ impl Session {
         let (summary, rest) = self.turn.conversation();
         let last = history.len().checked_sub(1);
         let sent = SentPrefix {
-            arm: arm.name(),
+            arm: arm.id.clone(),
             system: Arc::clone(system),
             tools: Arc::clone(tools),
             summary: summary.cloned(),
@@ -330,7 +337,7 @@ impl Session {
             return Ok(());
         };
         let ObservedSilence { waited, limit, has_begun } = silence.check_duration();
-        let (name, is_local) = (arm.name(), is_own_server(arm));
+        let (name, is_local) = (arm.id.clone(), is_own_server(arm));
         if waited < limit {
             let (waited_ms, limit_ms) = (to_milliseconds(waited), to_milliseconds(limit));
             return self.emit(Event::Waiting { arm: name, waited_ms, limit_ms }).await;

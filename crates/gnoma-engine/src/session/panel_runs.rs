@@ -5,19 +5,20 @@
 //! what was read, how they would go about it, and one way is taken. Only then is anything changed, by
 //! one arm: whose way it is, or the arm in charge where the way is made of several.
 
-use std::panic::AssertUnwindSafe;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use gnoma_core::{ErrorKind, Event, ModelRequest, ProviderError, Role, session::NoticeLevel};
+use gnoma_router::{Arm, choice::PanelAuthors};
 
 use super::state::{FrontEndGone, PendingWork, Session};
 use crate::{
-    arm::Arm,
+    call::CallInput,
     routing::{
         OWN,
-        arm_panel::{self, Panel, PanelAuthors, Shares},
+        arm_panel::{self, Panel, Shares},
     },
-    turn::Input,
+    turn::FinishInput,
 };
 
 impl Session {
@@ -30,13 +31,13 @@ impl Session {
 
     fn panel_of(
         &self,
-        members: Vec<Arm>,
-        own: Option<(Arm, String)>,
+        members: Vec<Arc<Arm>>,
+        own: Option<(Arc<Arm>, String)>,
         request: ModelRequest,
     ) -> Option<Panel> {
         let plan = self.router.plan.as_ref()?;
-        let mut chairs =
-            self.router.routes.rank_reviewers(&plan.task, self.router.moment_of(plan), None);
+        let (routes, context) = (&self.router.routes, self.router.moment_of(plan));
+        let mut chairs = routes.with_state(|state| state.rank_reviewers(&plan.task, context, None));
         if chairs.is_empty() {
             chairs.push(plan.arm.clone());
         }
@@ -56,11 +57,14 @@ impl Session {
     pub(super) fn start_panel(&mut self) {
         self.look_for_paths();
         let routes = &self.router.routes;
-        let free = || Input::Conferred { note: arm_panel::FREE.to_owned() };
+        let free = || FinishInput::Conferred { note: arm_panel::FREE.to_owned() }.into();
         let Some(plan) = &self.router.plan else { return self.inbox.push_back(free()) };
         // What the first has opened is not for everybody.
-        let may_see = |arm: &&Arm| routes.kept_from(&arm.name(), &plan.task).is_none();
-        let beside: Vec<Arm> = plan.beside.iter().filter(may_see).cloned().collect();
+        let now_ms = routes.now_ms();
+        let may_see = |arm: &&Arc<Arm>| {
+            routes.with_state(|state| state.kept_from(&arm.id, &plan.task, now_ms)).is_none()
+        };
+        let beside: Vec<Arc<Arm>> = plan.beside.iter().filter(may_see).cloned().collect();
         let arm = plan.arm.clone();
         if beside.is_empty() {
             let text = "no other model may see the files that were opened";
@@ -102,7 +106,7 @@ impl Session {
             Some(way) => arm_panel::chosen_proposal_note(&way, by.as_ref()),
             None => arm_panel::FREE.to_owned(),
         };
-        self.inbox.push_back(Input::Conferred { note });
+        self.inbox.push_back(FinishInput::Conferred { note }.into());
         Ok(())
     }
 
@@ -112,7 +116,7 @@ impl Session {
             return Ok(());
         };
         if let Some(conferred) = self.tell_conferred(&shares).await? {
-            self.turn.answered_by(conferred.author, false);
+            self.inbox.push_back(CallInput::Authored(conferred.author).into());
         }
         Ok(())
     }

@@ -10,11 +10,11 @@ use gnoma_core::{
     },
     store::{StoreError, StoreErrorKind},
 };
-use gnoma_router::pool;
+use gnoma_router::{choice::LIMIT_PATIENCE, pool};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::routing::{OWN, offers::LIMIT_PATIENCE, routes::Routes};
+use crate::routing::{OWN, routes::Routes};
 
 /// Longest wait for a ledger; after that a call continues without it, unless money is limited.
 pub(super) const LEDGER_PATIENCE: Duration = Duration::from_secs(5);
@@ -114,7 +114,8 @@ pub(super) fn limit_error(full: &ExhaustedLimit, need: &Amount, routes: &Routes)
             None => ErrorKind::Quota,
         },
     };
-    let mut error = ProviderError::new(kind, OWN, routes.describe_full_limit(full, need));
+    let text = routes.settings.describe_full_limit(full, need, now_ms);
+    let mut error = ProviderError::new(kind, OWN, text);
     error.retry_after = full
         .free_at_ms
         .and_then(|at_ms| u64::try_from(at_ms.saturating_sub(now_ms)).ok())

@@ -9,18 +9,17 @@ use gnoma_core::{
     ErrorKind, ModelRef, ProviderError, ThinkingMode, ledger::Level, session::Outcome,
     suggest::find_model, tool::CommandReport,
 };
-use gnoma_router::{pool::Scope, rules::MatchedPaths};
+use gnoma_router::{
+    choice::{ChoiceContext, RoutePlan, WarmPrompt},
+    pool::Scope,
+    rules::MatchedPaths,
+};
 
 use super::thinking::Thinking;
-use crate::{
-    arm::Arm,
-    routing::{
-        OWN,
-        offers::{ChoiceContext, WarmPrompt},
-        plan::RoutePlan,
-        routes::Routes,
-        signals::ToolHandling,
-    },
+use crate::routing::{
+    OWN,
+    routes::Routes,
+    signals::{Signals, ToolHandling},
 };
 
 /// The arm that a person has chosen by name, if any.
@@ -37,6 +36,8 @@ pub(super) struct Router {
     pub(super) thinking: Thinking,
     /// Of the turn under way.
     pub(super) plan: Option<RoutePlan>,
+    /// What the current turn has shown about the work, or the last one until another is routed.
+    pub(super) signals: Signals,
     /// Of the last turn, until it is clear what the person thinks of it.
     pub(super) last: Option<RoutePlan>,
     /// True if the person said that the work of the last turn was right, false if wrong; the last word counts.
@@ -70,11 +71,12 @@ pub(super) struct Router {
 
 impl Router {
     pub(super) fn new(routes: Arc<Routes>, scope: Scope) -> Self {
-        let (concern, began_ms) = (routes.options.new_concern(), routes.now_ms());
+        let (concern, began_ms) = (routes.settings.new_concern(), routes.now_ms());
         Self {
             routes,
             thinking: Thinking::default(),
             plan: None,
+            signals: Signals::default(),
             last: None,
             rating: None,
             scope: Arc::new(scope),
@@ -108,6 +110,7 @@ impl Router {
     /// A turn begins; it is not routed yet.
     pub(super) fn begin_turn(&mut self) {
         self.plan = None;
+        self.signals = Signals::default();
         self.turns += 1;
         let turn = format!("{}-{:x}-{}", self.scope.session(), self.began_ms, self.turns);
         self.scope = Arc::new(self.scope.in_turn(turn));
@@ -122,7 +125,7 @@ impl Router {
         let mut plan = self.plan.take()?;
         match outcome {
             Outcome::Complete { .. } if plan.is_open => {
-                let green = plan.signals.last_check().map(|(_, green)| green);
+                let green = self.signals.last_check().map(|(_, green)| green);
                 plan.close_attempt(green.or_else(|| handling.verdict()));
             }
             Outcome::Stuck { .. } | Outcome::Unfit { .. } if plan.is_open => {
@@ -149,9 +152,10 @@ impl Router {
 
     /// A command of a step of a task has ended. If it is a check, it says whether the work of the turn before was right.
     pub(super) fn record_step_command(&mut self, report: &CommandReport) {
-        let Some(last) = self.last.as_mut().filter(|_| self.step.is_some()) else { return };
-        last.signals.command_ended(report);
-        self.checked = last.signals.last_check().map(|(_, green)| green).or(self.checked);
+        if self.last.is_some() && self.step.is_some() {
+            self.signals.command_ended(report);
+            self.checked = self.signals.last_check().map(|(_, green)| green).or(self.checked);
+        }
     }
 
     /// Takes what is known of whether the work of the last turn was right: a person's word, or else a step's check.
@@ -169,13 +173,13 @@ impl Router {
 
     /// The model of this name, if there is one: `provider/model`, the model, or a word of its name.
     pub(super) fn model_by_name(&self, wanted: &str) -> Option<ModelRef> {
-        let names: Vec<ModelRef> = self.routes.arms().iter().map(Arm::name).collect();
+        let names: Vec<ModelRef> = self.routes.arms().iter().map(|arm| arm.id.clone()).collect();
         find_model(wanted, names.iter()).cloned()
     }
 
     /// Returns the model that the settings give this role, such as `small`, if it can be asked.
     pub(super) fn model_by_role(&self, role: &str) -> Option<ModelRef> {
-        let arm = self.routes.options.roles.arm_of(role)?;
+        let arm = self.routes.settings.roles.arm_of(role)?;
         self.model_by_name(&arm.to_string())
     }
 
@@ -193,7 +197,7 @@ impl Router {
             return self.turn_pin.as_ref();
         }
         match &self.pin {
-            Pin::AsConfigured => self.routes.options.pinned.as_ref(),
+            Pin::AsConfigured => self.routes.settings.pinned.as_ref(),
             Pin::Nobody => None,
             Pin::Arm(name) => Some(name),
         }
@@ -207,6 +211,7 @@ impl Router {
             may_wait: true,
             scope: &self.scope,
             failed: &self.failed_models,
+            now_ms: self.routes.now_ms(),
         }
     }
 
@@ -227,8 +232,8 @@ impl Router {
     /// now.
     pub(super) fn kept_from(&self) -> Option<ProviderError> {
         let plan = self.plan.as_ref().filter(|_| self.concern.is_asked_for())?;
-        let arm = plan.arm.name();
-        let why = self.routes.kept_from(&arm, &plan.task)?;
+        let (arm, now_ms) = (&plan.arm.id, self.routes.now_ms());
+        let why = self.routes.with_state(|state| state.kept_from(arm, &plan.task, now_ms))?;
         let hint = "Choose a model that may see it (--model or /model), or change the rule.";
         let text = format!("{arm} may not see what was opened: it {why}");
         Some(ProviderError::new(ErrorKind::BadRequest, OWN, text).with_hint(hint))

@@ -8,6 +8,10 @@ use gnoma_core::{
     lifecycle::{Point, PointKind},
     session::{NoticeLevel, Routing},
 };
+use gnoma_router::{
+    Arm,
+    choice::{ChoiceContext, NoArm, RoutePlan, Task},
+};
 use tokio::time::timeout;
 
 use super::{
@@ -16,16 +20,12 @@ use super::{
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
-    arm::Arm,
+    call::{CallInput, Delivery},
     routing::{
         OWN,
         ask::{Account, ArmReply, Share},
-        offers::ChoiceContext,
-        plan::{NoArm, RoutePlan},
-        signals,
-        task::Task,
+        review, signals,
     },
-    turn::{Delivery, Input},
 };
 
 /// Most earlier messages of a person that are read to find out what "go on" means.
@@ -52,11 +52,14 @@ impl Session {
         let count = routes.arms().len();
         let heard =
             routes.hear_others().filter(|_| count > 1 && self.router.pinned_model().is_none());
-        let limited = || routes.limited_draws(&self.router.scope);
+        let limited = || routes.with_state(|state| state.limited_draws(&self.router.scope));
         let is_limited = heard.is_some() || !limited().is_empty();
         let ledger = routes.ledger().filter(|_| is_limited).cloned();
-        let classifier = routes.options.classifier.as_ref().filter(|_| count > 1);
-        let may_see = |arm: &Arm| routes.kept_from(&arm.name(), &task).is_none();
+        let classifier = routes.settings.classifier.as_ref().filter(|_| count > 1);
+        let may_see = |arm: &Arc<Arm>| {
+            let now_ms = routes.now_ms();
+            routes.with_state(|state| state.kept_from(&arm.id, &task, now_ms)).is_none()
+        };
         let classifier = classifier.and_then(|name| routes.find_arm(name)).filter(may_see);
         if heard.is_none() && ledger.is_none() && classifier.is_none() {
             return self.begin_route(&task, Vec::new(), Vec::new()).await;
@@ -67,7 +70,7 @@ impl Session {
                 // Whoever is not heard of is found out about by asking.
                 let _unheard = timeout(LEDGER_PATIENCE, heard).await;
             }
-            let limited = routes.limited_draws(&account.scope);
+            let limited = routes.with_state(|state| state.limited_draws(&account.scope));
             let levels = async {
                 let ledger = ledger.filter(|_| !limited.is_empty())?;
                 timeout(LEDGER_PATIENCE, ledger.limit_levels(limited, at_ms)).await.ok()?.ok()
@@ -85,7 +88,7 @@ impl Session {
             return signals::classify_reaction(&task.words, &plan.task.words);
         }
         // The words of a step are no reaction, but a person may want a stronger model for it.
-        self.router.failed_models.contains(&plan.arm.name()).then_some(false)
+        self.router.failed_models.contains(&plan.arm.id).then_some(false)
     }
 
     /// Begins the way of the turn with what is known of its task. `shares`: what finding out took.
@@ -120,7 +123,7 @@ impl Session {
             }
             Err(no_arm) => Err(no_arm_error(&no_arm)),
         };
-        self.inbox.push_back(Input::Routed(routed));
+        self.inbox.push_back(CallInput::Chosen(routed).into());
         self.tell_costs(shares).await
     }
 
@@ -141,15 +144,16 @@ impl Session {
     /// Plans the way of a turn as the limits stand.
     fn plan_route(&self, task: &Task, levels: &[Level]) -> Result<(RoutePlan, Routing), NoArm> {
         let routes = &self.router.routes;
-        let seed = routes.options.seed.wrapping_add(self.router.turns);
+        let seed = routes.settings.seed.wrapping_add(self.router.turns);
         let context = ChoiceContext { levels, ..self.router.choice_context() };
-        let begun = routes.plan_route(task.clone(), seed, context);
+        let begun = routes.with_state(|state| state.plan_route(task.clone(), seed, context));
         // Where no arm is known for answers in a form, or for thinking, another one is asked.
         let is_special = task.need.structured_output || task.need.thinking;
         if begun.is_ok() || !is_special {
             return begun;
         }
-        routes.plan_route(task.clone().with_needs(false, false), seed, context)
+        let task = task.clone().with_needs(false, false);
+        routes.with_state(|state| state.plan_route(task, seed, context))
     }
 
     /// Returns the task that the person asks for.
@@ -159,9 +163,9 @@ impl Session {
         let said = history.iter().rev().find(|message| message.role() == Role::User);
         let words = said.map(|message| message.text_content()).unwrap_or_default();
         let has_images = self.turn.conversation().1.iter().any(|message| has_images(message));
-        let options = &self.router.routes.options;
-        let matters = self.router.routes.arms().len() > 1 || !options.rules.is_empty();
-        let mut task = Task::from_words(words, has_images, context_tokens, matters, options);
+        let settings = &self.router.routes.settings;
+        let matters = self.router.routes.arms().len() > 1 || !settings.rules.is_empty();
+        let mut task = Task::from_words(words, has_images, context_tokens, matters, settings);
         task.touched = self.router.concern.matched_paths();
         task.step.clone_from(&self.router.step);
         let thinking = self.router.thinking.is_needed(&task.words);
@@ -171,7 +175,7 @@ impl Session {
     /// The subject of a resumed conversation before its last message.
     fn task_before(&self) -> Option<Task> {
         let routes = &self.router.routes;
-        if routes.arms().len() < 2 && routes.options.rules.is_empty() {
+        if routes.arms().len() < 2 && routes.settings.rules.is_empty() {
             return None;
         }
         let said = self
@@ -181,7 +185,7 @@ impl Session {
             .filter(|message| message.role() == Role::User && !message.is_system_note());
         let said: Vec<_> = said.rev().skip(1).take(MAX_PAST_TASKS).collect();
         let task = |message: &&Arc<Message>| {
-            Task::from_words(message.text_content(), false, 0, true, &routes.options)
+            Task::from_words(message.text_content(), false, 0, true, &routes.settings)
         };
         let tasks = said.iter().rev().map(task);
         tasks.reduce(|before, task| task.with_previous_kind(&before))
@@ -282,14 +286,14 @@ fn has_images(message: &Message) -> bool {
 /// as well if it does not answer.
 async fn classify_task(
     task: Task,
-    classifier: Option<Arm>,
+    classifier: Option<Arc<Arm>>,
     account: &Account,
 ) -> (Task, Vec<Share>, Option<String>) {
     let Some(arm) = classifier else { return (task, Vec::new(), None) };
-    let request = task.classifier_request(&arm);
+    let request = review::classifier_request(&arm, &task.words);
     let ArmReply { text, shares } = account.ask_arm(&arm, request, CLASSIFIER_PATIENCE).await;
     let failure = text.as_ref().err().map(|error| {
-        let name = arm.name();
+        let name = arm.id.clone();
         format!("{name}, which classifies requests (`slm`), does not answer: {error}")
     });
     (task.with_judgement(text.ok().as_deref()), shares, failure)

@@ -20,9 +20,11 @@ use super::{
     verdicts::{JudgedCall, JudgementQueue},
 };
 use crate::{
+    call::CallInput,
     conversation_plan,
+    effect::{CallEffect, Effect, Timer},
     session_notices::SessionNotice,
-    turn::{Effect, Input},
+    turn::{FinishInput, Input, SummaryCommand},
 };
 
 /// Commands that may wait for the session.
@@ -61,7 +63,7 @@ impl Session {
         let (orders, inlet) = mpsc::channel(MAX_COMMANDS);
         let (outlet, events) = mpsc::channel(MAX_EVENTS);
         let started = started_event(&options, options.mode);
-        let has_checks = options.routes.options.runs_checks();
+        let has_checks = options.routes.settings.runs_checks();
         let session = Self::new(options, FrontEnd { orders: Some(inlet), events: outlet });
         let rights = session.gate.rights.clone();
         let mut task = JoinSet::new();
@@ -119,7 +121,7 @@ impl Session {
             Some(progress) = self.progress.1.recv() => Wakeup::Progress(progress),
             reply = next_reply(&mut self.waiting) => Wakeup::Awaited(reply),
             event = next_stream_event(&mut self.stream) => Wakeup::Model(event),
-            () = wait_until(self.wake) => Wakeup::Timer,
+            () = wait_until(self.wake.map(|(_, at)| at)) => Wakeup::Timer,
             () = wait_until(silent_until) => Wakeup::Silence,
         }
     }
@@ -148,10 +150,11 @@ impl Session {
             Wakeup::Progress(progress) => self.emit_progress(progress).await,
             Wakeup::Awaited(reply) => self.handle_reply(reply).await,
             Wakeup::Model(event) => self.on_stream_event(event).await,
-            Wakeup::Timer => {
-                self.wake = None;
-                self.feed_input(Input::Woke).await
-            }
+            Wakeup::Timer => match self.wake.take() {
+                Some((Timer::Backoff, _)) => self.feed_input(CallInput::BackoffOver.into()).await,
+                Some((Timer::Grace, _)) => self.feed_input(Input::GraceOver).await,
+                None => Ok(()),
+            },
             Wakeup::Silence => self.on_silence().await,
         }
     }
@@ -189,11 +192,13 @@ impl Session {
             }
             Command::Pin { arm } => self.pin_arm(arm).await,
             Command::Rate { good } => self.rate_turn(good).await,
-            Command::Compact { focus } => self.feed_input(Input::Compact { focus }).await,
-            Command::EditSummary { summary } => {
-                self.feed_input(Input::EditSummary { summary }).await
+            Command::Compact { focus } => {
+                self.feed_input(Input::Summary(SummaryCommand::Compact { focus })).await
             }
-            Command::UndoCompaction => self.feed_input(Input::UndoCompaction).await,
+            Command::EditSummary { summary } => {
+                self.feed_input(Input::Summary(SummaryCommand::Edit { summary })).await
+            }
+            Command::UndoCompaction => self.feed_input(Input::Summary(SummaryCommand::Undo)).await,
             Command::RunStep(step) => {
                 self.added.next_step = Some(step);
                 self.drain_inbox().await
@@ -233,7 +238,9 @@ impl Session {
             PendingWork::Conferred(way, shares) => self.finish_panel(way.ok(), &shares).await?,
             PendingWork::Reviewed(reviewed) => self.finish_review(reviewed).await?,
             PendingWork::Prepared(prepared) => self.is_prepared(prepared),
-            PendingWork::Stopping(answer) => self.inbox.push_back(Input::MayStop(answer)),
+            PendingWork::Stopping(answer) => {
+                self.inbox.push_back(FinishInput::MayStop(answer).into());
+            }
         }
         self.drain_inbox().await
     }
@@ -268,7 +275,7 @@ impl Session {
             && let Some(tools) = self.tools.next.take()
         {
             self.tools.replace(tools);
-            self.turn.set_tools(self.tools.callable_specs(), self.tools.may_start());
+            self.turn.handle_input(self.tools.to_input(), &mut self.effects);
         }
     }
 
@@ -276,7 +283,7 @@ impl Session {
     /// stay until it ends.
     pub(super) fn add_next_tools(&mut self) {
         if self.tools.add_next() {
-            self.turn.set_tools(self.tools.callable_specs(), self.tools.may_start());
+            self.turn.handle_input(self.tools.to_input(), &mut self.effects);
         }
     }
 
@@ -286,21 +293,14 @@ impl Session {
             Effect::BeforeStop { is_again, last_words } => {
                 self.before_stop(is_again, last_words);
             }
-            Effect::Route => self.route_turn().await?,
-            Effect::Reserve { may_compact } => self.reserve_call(may_compact).await?,
-            Effect::CallModel { round, attempt } => self.call_model(round, attempt).await?,
-            Effect::DropStream => {
-                self.stream = None;
-                self.drop_call();
-            }
-            Effect::FailOver { error, attempt, has_content, was_called } => {
-                self.fail_over(error, attempt, has_content, was_called);
-            }
-            Effect::Compact(wish) => self.start_compaction(wish).await?,
+            Effect::Call(effect) => self.perform_call_effect(effect).await?,
+            Effect::Summarize(request) => self.start_compaction(request).await?,
             Effect::Confer => self.start_panel(),
             Effect::Check(outcome) => self.start_verification(&outcome).await?,
             Effect::Review => self.start_review().await?,
-            Effect::Conclude(finding) => self.apply_finding(finding).await?,
+            Effect::Conclude { finding, may_continue } => {
+                self.apply_finding(finding, may_continue).await?;
+            }
             Effect::StopWaiting => self.waiting = None,
             Effect::Judge(call) => self.queue_judgement(call),
             Effect::Remember { call, rule } => self.remember_answer(&call, rule).await?,
@@ -309,11 +309,31 @@ impl Session {
             Effect::RunCheck(call) => self.run_tool(&call, true),
             Effect::StopTools => self.stop_tools().await?,
             Effect::AbortTools => self.running.abort_all(),
-            Effect::Sleep(wait) => self.wake = Some(Instant::now() + wait),
-            Effect::CancelSleep => self.wake = None,
+            Effect::SetTimer(timer) => {
+                self.wake = timer.map(|(timer, wait)| (timer, Instant::now() + wait));
+            }
             Effect::Emit(event) => self.emit_from_turn(event).await?,
         }
         Ok(())
+    }
+
+    /// Performs an effect of the call to a model.
+    async fn perform_call_effect(&mut self, effect: CallEffect) -> Result<(), FrontEndGone> {
+        match effect {
+            CallEffect::Choose => self.route_turn().await,
+            CallEffect::Reserve { may_compact } => self.reserve_call(may_compact).await,
+            CallEffect::OpenStream { round, attempt } => self.call_model(round, attempt).await,
+            CallEffect::CloseStream => {
+                self.stream = None;
+                self.drop_call();
+                Ok(())
+            }
+            CallEffect::Settle(reported) => self.settle_call(reported).await,
+            CallEffect::FailOver { error, attempt, has_content, was_called } => {
+                self.fail_over(error, attempt, has_content, was_called);
+                Ok(())
+            }
+        }
     }
 
     /// Stops running calls, and drops those that are not judged yet and all open questions.

@@ -8,6 +8,7 @@ use gnoma_core::{
     task::box_future,
     tool::{ChildEnd, ChildLink, ChildTask, Parent, SpawnError, Spawner},
 };
+use gnoma_router::{Arm, choice::ChoiceContext};
 use tokio::sync::oneshot;
 
 use super::{
@@ -16,13 +17,9 @@ use super::{
     side_answer::{SideAnswer, SideQuestionError},
     state::Session,
 };
-use crate::{
-    arm::Arm,
-    routing::{
-        ask::{Account, Share},
-        offers::ChoiceContext,
-        review::plain_request,
-    },
+use crate::routing::{
+    ask::{Account, Share},
+    review::plain_request,
 };
 
 /// Most tokens of an answer, thinking included.
@@ -69,20 +66,23 @@ impl Session {
 
     /// Returns the arms that may be asked beside the conversation, in the order in which they are asked, or the
     /// reason why none may.
-    fn arms_beside(&mut self, wanted: Option<&str>) -> Result<Vec<Arm>, SideQuestionError> {
+    fn arms_beside(&mut self, wanted: Option<&str>) -> Result<Vec<Arc<Arm>>, SideQuestionError> {
         self.look_for_paths();
         let (task, answering) = (self.current_task(), self.answering_arm());
         let context = self.router.choice_context();
         let routes = &self.router.routes;
         let Some(wanted) = wanted else {
-            let arms = routes.rank_summarizers(&task, context, answering.as_ref());
+            let arms = routes
+                .with_state(|state| state.rank_summarizers(&task, context, answering.as_ref()));
             return if arms.is_empty() { Err(SideQuestionError::NoModel) } else { Ok(arms) };
         };
         let named = self.router.model_by_name(wanted);
         let context = ChoiceContext { pin: named.as_ref(), ..context };
-        let free = named.as_ref().map(|_| routes.rank_summarizers(&task, context, None));
+        let free = named
+            .as_ref()
+            .map(|_| routes.with_state(|state| state.rank_summarizers(&task, context, None)));
         let mut arms = free.unwrap_or_default();
-        arms.retain(|arm| named.as_ref() == Some(&arm.name()));
+        arms.retain(|arm| named.as_ref() == Some(&arm.id));
         if arms.is_empty() {
             return Err(SideQuestionError::UnknownModel(wanted.to_owned()));
         }
@@ -92,7 +92,7 @@ impl Session {
 
 /// A question, and the arms that are asked.
 struct SideRequest {
-    arms: Result<Vec<Arm>, SideQuestionError>,
+    arms: Result<Vec<Arc<Arm>>, SideQuestionError>,
     account: Account,
     system: String,
     text: String,
@@ -109,7 +109,7 @@ impl SideRequest {
             shares.extend(said.shares);
             match said.text {
                 Ok(text) => return Ok(text),
-                Err(error) => failures.push((arm.name(), error)),
+                Err(error) => failures.push((arm.id.clone(), error)),
             }
         }
         Err(SideQuestionError::AllFailed(failures))

@@ -6,13 +6,13 @@ use gnoma_core::{
     Message, ModelRef, Role, StreamEvent, Usage, session::ContextUse, store::StoreError,
     task::box_future,
 };
+use gnoma_router::{Arm, Wire};
 use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{router::Router, silence::Silence};
 use crate::{
-    arm::Arm,
-    context::{Counter, Tracker, Wire},
+    context::{Counter, Tracker},
     resume::MeasuredPrefix,
     routing::{
         arm_panel::Shares,
@@ -24,7 +24,7 @@ use crate::{
 /// The call under way, and afterwards until it is paid.
 pub(super) struct Call {
     /// The arm that is called. The plan may have moved on to another when the bill comes.
-    pub(super) arm: Arm,
+    pub(super) arm: Arc<Arm>,
     pub(super) since: Instant,
     pub(super) first: Option<Duration>,
     /// The time when a piece of the answer came last, and the number of empty pieces since.
@@ -53,6 +53,7 @@ impl Call {
 }
 
 /// The spending of a session.
+#[derive(Default)]
 pub(super) struct Spending {
     /// The call under way.
     pub(super) call: Option<Call>,
@@ -83,21 +84,7 @@ pub(super) struct Spending {
 
 impl Spending {
     pub(super) fn new(tracker: Tracker, is_told: bool) -> Self {
-        Self {
-            call: None,
-            hold: None,
-            answer_tokens: None,
-            session_micro_usd: 0,
-            unreported_usage: Usage::default(),
-            tracker,
-            told_context: None,
-            settling: JoinSet::new(),
-            unsettled: Vec::new(),
-            dropped: DroppedCalls::default(),
-            has_complained: is_told,
-            has_doubted: false,
-            has_named_unpriced: false,
-        }
+        Self { tracker, has_complained: is_told, ..Self::default() }
     }
 
     /// Settles beside the session, but before its next call.
@@ -134,5 +121,5 @@ pub(super) fn counter_for(router: &Router, name: Option<&ModelRef>) -> Counter {
     let arm = name.and_then(|name| router.routes.find_arm(name));
     let unknown = || ModelRef { provider: String::new(), model: String::new() };
     let by_name = || Counter { wire: Wire::default(), name: name.cloned().unwrap_or_else(unknown) };
-    arm.map_or_else(by_name, |arm| arm.token_counter())
+    arm.map_or_else(by_name, |arm| Counter::for_arm(&arm))
 }

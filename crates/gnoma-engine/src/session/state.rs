@@ -16,7 +16,7 @@ use gnoma_core::{
     tool::{BoxFuture, Grant, Progress, Tier, ToolKind},
 };
 use gnoma_guard::firewall::Firewall;
-use gnoma_router::pool::Scope;
+use gnoma_router::{choice::Task, pool::Scope};
 use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -34,13 +34,16 @@ use super::{
 use crate::{
     answer_form::AnswerForm,
     compact::CompactionSummary,
+    compaction::CompactionFailure,
+    effect::{Effect, Timer},
     gate::Gate,
     last_model_request::LastRequest,
+    limits::Limits,
     persistence::Persistence,
     prompt,
     rights::Rights,
-    routing::{arm_panel::Shares, ask::Share, task::Task, verify::Finding},
-    turn::{CompactionFailure, Effect, Input, Limits, Turn},
+    routing::{arm_panel::Shares, ask::Share, verify::Finding},
+    turn::{Input, Turn},
 };
 
 /// Pieces of tool output that may wait; more are dropped, they are only for watching.
@@ -168,7 +171,7 @@ pub struct Session {
     pub(super) running: JoinSet<FinishedCall>,
     pub(super) stop: CancellationToken,
     pub(super) progress: (mpsc::Sender<Progress>, mpsc::Receiver<Progress>),
-    pub(super) wake: Option<Instant>,
+    pub(super) wake: Option<(Timer, Instant)>,
     /// Facts that came up while effects were performed.
     pub(super) inbox: VecDeque<Input>,
     /// Kept between facts, so that a delta allocates nothing for its effects.
@@ -190,7 +193,7 @@ fn open_turn(
 ) -> Turn {
     let turn = Turn::new(history, [], limits).stopping_at(added.stop_points());
     let mut turn = turn.in_shape(shape);
-    turn.set_tools(tools.callable_specs(), tools.may_start());
+    turn.handle_input(tools.to_input(), &mut Vec::new());
     turn
 }
 

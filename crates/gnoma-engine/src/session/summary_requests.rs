@@ -4,25 +4,27 @@
 use std::{sync::Arc, time::Duration};
 
 use gnoma_core::{
-    ErrorKind, Event, Message, ModelRef, ProviderError,
+    ErrorKind, Message, ModelRef, ProviderError,
     lifecycle::{Lifecycle, Point, PointKind},
     session::{NoticeLevel, PermissionMode},
 };
+use gnoma_router::Arm;
 
 use super::{
     compaction_extras::CompactionExtras,
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
-    arm::Arm,
     compact::{self, CompactionSummary, SummarizedRange},
+    compaction::{CompactionFailure, CompactionInput},
     context::{Strategy, brief::Brief},
+    effect::CompactionRequest,
     routing::{
         OWN,
         ask::{Account, Share},
     },
     summary_input::{self, SummaryInput, SummaryInputParts},
-    turn::{CompactionFailure, CompactionRequest, Input},
+    turn::Input,
 };
 
 /// Longest wait for the words about one part.
@@ -33,13 +35,11 @@ impl Session {
         &mut self,
         wish: CompactionRequest,
     ) -> Result<(), FrontEndGone> {
-        // A call that has failed for its length is over.
-        let rest = self.settle_rest();
-        self.tell_costs(rest).await?;
+        self.settle_side_calls().await?;
         let begun = self.ask_for_summary(wish);
         self.inbox.push_back(match begun {
-            Ok(cut) => Input::CompactionBegun(cut),
-            Err(why) => Input::Compacted(Err(why)),
+            Ok(cut) => CompactionInput::Begun(cut).into(),
+            Err(why) => CompactionInput::Ended(Err(why)).into(),
         });
         Ok(())
     }
@@ -91,10 +91,13 @@ impl Session {
         strategy: Strategy,
         is_asked: bool,
         answering: Option<&ModelRef>,
-    ) -> Result<Vec<Arm>, CompactionFailure> {
+    ) -> Result<Vec<Arc<Arm>>, CompactionFailure> {
         let task = self.current_task();
         let context = self.router.choice_context();
-        let arms = self.router.routes.rank_summarizers(&task, context, answering);
+        let arms = self
+            .router
+            .routes
+            .with_state(|state| state.rank_summarizers(&task, context, answering));
         if arms.is_empty() && (is_asked || strategy == Strategy::Summarize) {
             return Err(CompactionFailure::NobodyToAsk);
         }
@@ -112,7 +115,7 @@ impl Session {
         if let Ok((_, Some(left_out))) = &told {
             self.notify(NoticeLevel::Info, left_out.clone()).await?;
         }
-        self.inbox.push_back(Input::Compacted(told.map(|(told, _)| told)));
+        self.inbox.push_back(CompactionInput::Ended(told.map(|(told, _)| told)).into());
         Ok(())
     }
 
@@ -127,9 +130,7 @@ impl Session {
     /// Counts a call beside the conversation.
     async fn count_apart(&mut self, share: Share) -> Result<(), FrontEndGone> {
         if !share.is_estimated {
-            let round = share.usage;
-            let turn = self.turn.also_used(round);
-            self.send_event(Event::Usage { round, turn }).await?;
+            self.feed_input(Input::SideUsage(share.usage)).await?;
         }
         self.tell_costs(vec![share]).await
     }
@@ -138,7 +139,7 @@ impl Session {
 /// The inputs for summarizing a past.
 struct SummaryJob {
     /// The arms that are asked for the summary; none if the past is simply left out.
-    tellers: Vec<Arm>,
+    tellers: Vec<Arc<Arm>>,
     past: SummaryInput,
     kept: CompactionExtras,
     account: Account,
@@ -191,7 +192,7 @@ fn join_failures(failures: &[SummaryError]) -> String {
 
 /// Asks one arm after the other until one has summarized it.
 async fn ask_summarizers(
-    tellers: &[Arm],
+    tellers: &[Arc<Arm>],
     past: &SummaryInput,
     account: &Account,
 ) -> (Result<Option<(String, Option<String>)>, Vec<SummaryError>>, Vec<Share>) {
@@ -199,7 +200,7 @@ async fn ask_summarizers(
     for arm in tellers {
         match summarize_with_arm(arm, past, account, &mut shares).await {
             Ok(told) => return (Ok(Some(told)), shares),
-            Err(error) => failures.push(SummaryError { arm: arm.name(), error }),
+            Err(error) => failures.push(SummaryError { arm: arm.id.clone(), error }),
         }
     }
     (Err(failures), shares)
@@ -208,7 +209,7 @@ async fn ask_summarizers(
 /// An arm's summary of the past, and what it did not see of it. A long past is summarized part by part, and the
 /// summaries again until one is left.
 async fn summarize_with_arm(
-    arm: &Arm,
+    arm: &Arc<Arm>,
     past: &SummaryInput,
     account: &Account,
     shares: &mut Vec<Share>,

@@ -3,9 +3,7 @@
 use std::collections::HashSet;
 
 use gnoma_core::{Effort, ModelRef, ThinkingMode};
-use gnoma_router::classify;
-
-use crate::{arm::Arm, routing::task::Task};
+use gnoma_router::{Arm, choice::Task, classify};
 
 /// Up to this many tokens of thinking are a low effort where a model knows nothing but efforts.
 const LOW_TOKENS: u32 = 4_096;
@@ -65,7 +63,7 @@ impl Thinking {
 
     /// Describes the part of the choice that an arm cannot follow, once for each arm.
     pub(super) fn describe_unsupported(&mut self, arm: &Arm) -> Option<String> {
-        let name = arm.name();
+        let name = arm.id.clone();
         let text = match self.mode? {
             ThinkingMode::Off if arm.always_thinks => {
                 format!("{name} cannot turn thinking off; it thinks as little as possible")

@@ -187,7 +187,7 @@ impl Session {
 
     /// Micro-dollars that are left of the turn's and the session's caps, where they have any.
     fn remaining_caps(&self) -> [Option<u64>; 2] {
-        let caps = self.router.routes.options.limits.caps();
+        let caps = self.router.routes.settings.limits.caps();
         let in_turn = self.router.plan.as_ref().map_or(0, |plan| plan.spent.values().sum());
         let session = [self.router.scope.limit(), caps.session].into_iter().flatten().min();
         [(caps.turn, in_turn), (session, self.spending.session_micro_usd)]

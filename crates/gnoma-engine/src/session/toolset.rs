@@ -10,7 +10,7 @@ use gnoma_core::{
     tool::{Access, Tier, ToolKind},
 };
 
-use crate::turn::SpawningTools;
+use crate::turn::{Input, SpawningTools};
 
 /// Returns the form of a tool that a small model is offered, if there is one.
 fn lean_of(tool: &Arc<dyn Tool>, spec: &Arc<ToolSpec>) -> Option<Arc<ToolSpec>> {
@@ -51,8 +51,13 @@ impl Toolset {
     }
 
     /// All that can be called.
-    pub(super) fn callable_specs(&self) -> impl Iterator<Item = &Arc<ToolSpec>> {
+    fn callable_specs(&self) -> impl Iterator<Item = &Arc<ToolSpec>> {
         self.full.iter().chain(&self.of_agents)
+    }
+
+    /// Returns the input that offers these tools to the turn.
+    pub(super) fn to_input(&self) -> Input {
+        Input::SetTools(self.callable_specs().cloned().collect(), self.may_start())
     }
 
     /// These tools instead. Those that stay keep their order and those that come follow them, so that
@@ -135,7 +140,7 @@ impl Toolset {
     }
 
     /// The tools that only read, of which a call may start a session.
-    pub(super) fn may_start(&self) -> SpawningTools {
+    fn may_start(&self) -> SpawningTools {
         let reads = |tool: &&Arc<dyn Tool>| tool.spec().access == Access::Read;
         let all = self.by_name.values().filter(|_| self.session_starter().is_some());
         SpawningTools(all.filter(reads).cloned().collect())

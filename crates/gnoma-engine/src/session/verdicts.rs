@@ -6,24 +6,16 @@ use gnoma_core::{ToolCall, message::CallId};
 use tokio::task::JoinSet;
 
 use super::handle::{CheckpointReadiness, MissingFilesError};
-use crate::{gate::ApprovedCall, turn::Verdict};
+use crate::{
+    gate::ApprovedCall,
+    turn::{HookInstructions, Verdict},
+};
 
 /// The decision about a call, and what hooks said before it.
 pub(super) struct Decision {
     pub(super) verdict: Verdict,
     pub(super) admitted: Option<ApprovedCall>,
     pub(super) said: HookInstructions,
-}
-
-/// The words of hooks about a call before it was judged.
-#[derive(Default)]
-pub(super) struct HookInstructions {
-    /// The call with other arguments.
-    pub(super) amended: Option<ToolCall>,
-    /// Additional context for the model.
-    pub(super) context: Vec<String>,
-    /// The turn ends after it: why.
-    pub(super) stop: Option<String>,
 }
 
 /// Calls that wait to be judged, at most those of one answer. Dropped, nobody hears of them any more.

@@ -14,7 +14,7 @@ use crate::context::{Counter, classify_fullness};
 impl Session {
     /// Returns the model that answers, or probably will.
     pub(super) fn answering_arm(&self) -> Option<ModelRef> {
-        let plan = self.router.plan.as_ref().map(|plan| plan.arm.name());
+        let plan = self.router.plan.as_ref().map(|plan| plan.arm.id.clone());
         let before = || self.turn.history().iter().rev().find_map(|it| it.origin().cloned());
         plan.or_else(|| self.router.pinned_model().cloned()).or_else(before)
     }
@@ -59,7 +59,7 @@ impl Session {
 
     fn token_counter(&self) -> Counter {
         match &self.router.plan {
-            Some(plan) => plan.arm.token_counter(),
+            Some(plan) => Counter::for_arm(&plan.arm),
             None => counter_for(&self.router, self.answering_arm().as_ref()),
         }
     }

@@ -1,7 +1,7 @@
 //! Runs the project's checks and reviews before the work of a turn is delivered. If a check fails, the next arm gets
 //! the work and the findings.
 
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use gnoma_core::{
@@ -10,17 +10,16 @@ use gnoma_core::{
     session::{NoticeLevel, Outcome},
     tool::{Tier, ToolKind},
 };
+use gnoma_router::{Arm, Verify};
 
 use super::state::{FrontEndGone, PendingWork, ReviewOutcome, Session};
 use crate::{
-    arm::Arm,
     routing::{
         ask::Account,
         review::{self, Review, Work},
-        routes::Verify,
         verify::{Finding, VerificationMethod, quote_commands},
     },
-    turn::{Checks, Input, WorkCheckOutcome},
+    turn::{Checks, FinishInput, Input, SeparateWork, WorkCheckOutcome},
 };
 
 /// Arms that are asked to review, one after the other, until one gives a verdict.
@@ -37,28 +36,34 @@ impl Session {
         &mut self,
         outcome: &Outcome,
     ) -> Result<(), FrontEndGone> {
-        let options = &self.router.routes.options;
-        let verify = options.verify;
-        let look = self.router.plan.as_ref().map(|plan| plan.choose_verification(outcome, options));
-        match look.unwrap_or(VerificationMethod::No) {
+        let settings = &self.router.routes.settings;
+        let verify = settings.verify;
+        let look = match &self.router.plan {
+            Some(_) => self.router.signals.choose_verification(outcome, settings),
+            None => VerificationMethod::No,
+        };
+        match look {
             VerificationMethod::No => {
                 if let Some(plan) = &mut self.router.plan {
                     plan.close_attempt(None);
                 }
-                self.inbox.push_back(Input::Checked(WorkCheckOutcome::Deliver));
+                self.inbox.push_back(FinishInput::Checked(WorkCheckOutcome::Deliver).into());
             }
-            VerificationMethod::Seen(finding) => self.inbox.push_back(Input::Found(finding)),
+            VerificationMethod::Seen(finding) => {
+                self.inbox.push_back(FinishInput::Found(finding).into())
+            }
             VerificationMethod::Review => self.start_review().await?,
             VerificationMethod::Prove(commands) => {
                 let Some(shell) = self.tools.of_kind(Tier::Full, ToolKind::Shell) else {
                     return self.start_review().await;
                 };
                 let tool = shell.name.clone();
-                if let Some(arm) = self.router.plan.as_ref().map(|plan| plan.arm.name()) {
+                if let Some(arm) = self.router.plan.as_ref().map(|plan| plan.arm.id.clone()) {
                     self.emit(Event::Checking { arm, by: quote_commands(&commands) }).await?;
                 }
                 let else_review = verify == Verify::Auto;
-                self.inbox.push_back(Input::Prove(Checks { tool, commands, else_review }));
+                let checks = Checks { tool, commands, else_review };
+                self.inbox.push_back(FinishInput::Prove(checks).into());
             }
         }
         Ok(())
@@ -69,10 +74,11 @@ impl Session {
         let shell = self.tools.of_kind(Tier::Full, ToolKind::Shell).map(|it| it.name.clone());
         // No arm answers for what was brought in from elsewhere.
         self.router.plan = None;
-        let checks = &self.router.routes.options.checks;
+        let checks = &self.router.routes.settings.checks;
         let commands = if shell.is_some() { checks.clone() } else { Vec::new() };
         let tool = shell.unwrap_or_default();
-        self.feed_input(Input::ProveAgain(Checks { tool, commands, else_review: false })).await
+        let checks = Checks { tool, commands, else_review: false };
+        self.feed_input(Input::Run(SeparateWork::Checks(checks))).await
     }
 
     async fn concluded_again(
@@ -90,24 +96,25 @@ impl Session {
             },
         };
         self.emit(said).await?;
-        self.inbox.push_back(Input::Checked(WorkCheckOutcome::Deliver));
+        self.inbox.push_back(FinishInput::Checked(WorkCheckOutcome::Deliver).into());
         Ok(())
     }
 
     /// Calls the reviewer of the work.
     pub(super) async fn start_review(&mut self) -> Result<(), FrontEndGone> {
         let Some(plan) = &self.router.plan else { return Ok(()) };
-        let author = plan.arm.name();
+        let author = plan.arm.id.clone();
         let routes = &self.router.routes;
-        let reviewers = match routes.options.verify {
+        let reviewers = match routes.settings.verify {
             Verify::Checks | Verify::Off => Vec::new(),
             Verify::Auto | Verify::Reviewer => {
-                routes.rank_reviewers(&plan.task, self.router.moment_of(plan), Some(&author))
+                let context = self.router.moment_of(plan);
+                routes.with_state(|state| state.rank_reviewers(&plan.task, context, Some(&author)))
             }
         };
-        let Some(first) = reviewers.first().map(Arm::name) else {
+        let Some(first) = reviewers.first().map(|arm| arm.id.clone()) else {
             let nobody = Finding::without_check("no model is available to review it");
-            self.inbox.push_back(Input::Found(nobody));
+            self.inbox.push_back(FinishInput::Found(nobody).into());
             return Ok(());
         };
         let nonce = plan.seed.rotate_left(17) ^ NONCE;
@@ -115,7 +122,7 @@ impl Session {
         let answer = history.iter().rev().find(|message| message.role() == Role::Assistant);
         let work = Work {
             task: plan.task.words.clone(),
-            changes: plan.signals.render_changes(),
+            changes: self.router.signals.render_changes(),
             answer: answer.map(|message| message.text_content()).unwrap_or_default(),
         };
         let account = Account { part: CHECK_PART, ..self.account() };
@@ -140,18 +147,22 @@ impl Session {
         for text in failures {
             self.notify(NoticeLevel::Info, text).await?;
         }
-        self.inbox.push_back(Input::Found(finding));
+        self.inbox.push_back(FinishInput::Found(finding).into());
         Ok(())
     }
 
     /// Goes on with what was found: the work is delivered, or the next arm has it.
-    pub(super) async fn apply_finding(&mut self, finding: Finding) -> Result<(), FrontEndGone> {
+    pub(super) async fn apply_finding(
+        &mut self,
+        finding: Finding,
+        may_continue: bool,
+    ) -> Result<(), FrontEndGone> {
         let Finding { by, passed, evidence } = finding;
         self.weigh_context();
         let Some(plan) = &mut self.router.plan else {
             return self.concluded_again(by, passed, evidence).await;
         };
-        let arm = plan.arm.name();
+        let arm = plan.arm.id.clone();
         plan.close_attempt(passed);
         let said = match passed {
             Some(passed) => {
@@ -164,35 +175,39 @@ impl Session {
             },
         };
         self.emit(said).await?;
-        let may_go_on = passed == Some(false) && self.turn.has_rounds();
+        let may_continue = passed == Some(false) && may_continue;
         let router = &mut self.router;
-        let plan = router.plan.as_ref().filter(|_| may_go_on);
-        let next = plan.and_then(|plan| router.routes.go_on(plan, router.moment_of(plan)));
+        let plan = router.plan.as_ref().filter(|_| may_continue);
+        let next = plan.and_then(|plan| {
+            let context = router.moment_of(plan);
+            router.routes.with_state(|state| state.choose_successor(plan, context))
+        });
         let (Some(next), Some(plan)) = (next, &mut router.plan) else {
-            self.inbox.push_back(Input::Checked(WorkCheckOutcome::Deliver));
+            self.inbox.push_back(FinishInput::Checked(WorkCheckOutcome::Deliver).into());
             return Ok(());
         };
-        let to = next.name();
+        let to = next.id.clone();
         let why = "its work did not pass review".to_owned();
-        let why = router.routes.in_place_of(plan, &arm, why);
+        let why = router.routes.with_state(|state| state.in_place_of(plan, &arm, why));
         plan.begin_again(next, format!("the work of {arm} did not pass review"));
+        router.signals.begin_again();
         self.emit(Event::ArmChanged { from: arm, to, why, retracted: false }).await?;
         let note = review::failed_check_note(&by, &evidence);
-        self.inbox.push_back(Input::Checked(WorkCheckOutcome::Again { note }));
+        self.inbox.push_back(FinishInput::Checked(WorkCheckOutcome::Again { note }).into());
         Ok(())
     }
 }
 
 /// Asks one reviewer after the other until one has said something that can be read.
 async fn ask_reviewers(
-    reviewers: &[Arm],
+    reviewers: &[Arc<Arm>],
     work: &Work,
     account: &Account,
     nonce: u64,
 ) -> ReviewOutcome {
     let (mut shares, mut failures) = (Vec::new(), Vec::new());
     for reviewer in reviewers.iter().take(MOST_REVIEWERS) {
-        let by = reviewer.name();
+        let by = reviewer.id.clone();
         let request = review::review_request(reviewer, work, nonce);
         let said = account.ask_arm(reviewer, request, REVIEW_PATIENCE).await;
         shares.extend(said.shares);

@@ -88,7 +88,7 @@ struct StepFrame {
 }
 
 /// The calls of one answer, one of the project's checks, or steps of a task that run side by side.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Batch {
     /// True if the batch is a check by gnoma itself: no model made the call or reads its result.
     pub(super) is_check: bool,
@@ -131,19 +131,7 @@ impl Batch {
             state: EntryState::Waiting,
         };
         let entries = calls.into_iter().map(entry).collect();
-        Self {
-            is_check: false,
-            stopped_step: None,
-            frames: Vec::new(),
-            told: 0,
-            entries,
-            index,
-            next: 0,
-            started: 0,
-            writing: 0,
-            owed,
-            failed: None,
-        }
+        Self { entries, index, owed, ..Self::default() }
     }
 
     /// One of the project's checks.

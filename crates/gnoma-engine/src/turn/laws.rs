@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gnoma_core::{
-    Content, ErrorKind, ProviderError, StopReason, StreamEvent, ToolOutcome,
+    Content, ErrorKind, ToolOutcome,
     lifecycle::{PointAnswer, PreparedPrompt, PromptCall, PromptPart},
-    session::{Outcome, PermissionAnswer as Reply, Scope},
+    session::{PermissionAnswer as Reply, Scope},
     tool::{CommandReport, ToolOutput},
 };
 
@@ -14,37 +14,18 @@ use super::{
     *,
 };
 use crate::{
-    compact::{CompactionSummary, SummarizedRange},
+    call::laws::{answers as answers_call, arm, failure, reply, stream_event},
+    compaction,
     context::Strategy,
+    dice::{Dice, walks},
+    effect::{CallEffect, CompactionRequest, Effect, Timer},
     routing::verify::Finding,
 };
 
-/// Walks of a test run; `GNOMA_WALKS` names another number.
-const WALKS: u64 = 20_000;
 /// Facts of a walk.
 const STEPS: u64 = 64;
 /// Facts after the end.
 const LATE: u64 = 8;
-
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, below: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % below
-    }
-
-    fn one_in(&mut self, many: u64) -> bool {
-        self.below(many) == 0
-    }
-
-    fn pick<T: Clone>(&mut self, of: &[T]) -> T {
-        let at = self.below(of.len() as u64);
-        of[usize::try_from(at).unwrap()].clone()
-    }
-}
 
 /// A machine, and what the driver would be doing for it.
 struct Walk {
@@ -54,7 +35,9 @@ struct Walk {
     /// Answers are owed to these wishes.
     waits: Option<Effect>,
     streams: bool,
-    sleeps: bool,
+    timer: Option<Timer>,
+    /// A call to a model is not settled yet.
+    is_owed: bool,
     judging: Vec<CallId>,
     running: BTreeSet<CallId>,
     /// How often a call was run, and how often it was let outside.
@@ -67,12 +50,27 @@ struct Walk {
     seen: BTreeMap<&'static str, u64>,
 }
 
-fn stop_wish() -> Effect {
-    Effect::BeforeStop { is_again: false, last_words: String::new() }
-}
-
-fn failure(kind: ErrorKind) -> ProviderError {
-    ProviderError::new(kind, "p", "why")
+/// One wish of each kind.
+fn wishes() -> [Effect; 9] {
+    let error = failure(ErrorKind::ContextTooLong);
+    let fails = CallEffect::FailOver { error, attempt: 1, has_content: false, was_called: true };
+    let request = CompactionRequest {
+        focus: String::new(),
+        whatever_it_wins: true,
+        strategy: Strategy::Full,
+        is_asked: true,
+    };
+    [
+        CallEffect::Choose.into(),
+        CallEffect::Reserve { may_compact: true }.into(),
+        fails.into(),
+        Effect::Summarize(request),
+        Effect::Confer,
+        Effect::Check(Outcome::Cancelled),
+        Effect::Conclude { finding: Finding::without_check(""), may_continue: true },
+        Effect::Prepare(String::new()),
+        Effect::BeforeStop { is_again: false, last_words: String::new() },
+    ]
 }
 
 impl Walk {
@@ -86,7 +84,8 @@ impl Walk {
             state: SessionState::Idle,
             waits: None,
             streams: false,
-            sleeps: false,
+            timer: None,
+            is_owed: false,
             judging: Vec::new(),
             running: BTreeSet::new(),
             runs: HashMap::new(),
@@ -111,10 +110,10 @@ impl Walk {
             return self.reply(&wish);
         }
         if self.streams {
-            return Input::Model(self.event());
+            return CallInput::Stream(stream_event(&mut self.dice, &mut self.calls)).into();
         }
         if let Some(call) = self.judging.first().cloned() {
-            return Input::Judged(call, self.verdict());
+            return self.judged(call);
         }
         if let Some(call) = self.questions.first().cloned() {
             return Input::Answered(call, self.answer());
@@ -122,41 +121,24 @@ impl Walk {
         if let Some(call) = self.running.first().cloned() {
             return self.run_of(call);
         }
-        if self.sleeps { Input::Woke } else { self.any() }
+        match self.timer {
+            Some(Timer::Backoff) => CallInput::BackoffOver.into(),
+            Some(Timer::Grace) => Input::GraceOver,
+            None => self.any(),
+        }
     }
 
     fn any(&mut self) -> Input {
         let call = self.dice.below(u64::from(self.calls) + 1);
         let call = CallId::new(format!("c{call}"));
-        let wishes = [
-            Effect::Route,
-            Effect::Reserve { may_compact: true },
-            Effect::FailOver {
-                error: failure(ErrorKind::ContextTooLong),
-                attempt: 1,
-                has_content: false,
-                was_called: true,
-            },
-            Effect::Compact(CompactionRequest {
-                focus: String::new(),
-                whatever_it_wins: true,
-                strategy: Strategy::Full,
-                is_asked: true,
-            }),
-            Effect::Confer,
-            Effect::Check(Outcome::Cancelled),
-            Effect::Conclude(Finding::without_check("")),
-            Effect::Prepare(String::new()),
-            stop_wish(),
-        ];
-        match self.dice.below(18) {
-            17 => Input::ProveAgain(self.checks()),
+        match self.dice.below(19) {
+            18 => Input::SideUsage(Usage { input: 1, ..Usage::default() }),
+            17 => Input::Run(SeparateWork::Checks(self.checks())),
             16 => Input::News("n".into()),
-            13 => Input::Noted("n".into()),
-            14 => Input::StopAfter("w".into()),
-            15 => Input::Amended(ToolCall::new(call, "bash", gnoma_core::RawJson::empty_object())),
+            13 => CallInput::Authored(arm("x")).into(),
+            14 => Input::GraceOver,
             0 | 1 => Input::Say(Message::user_text("p")),
-            2 => Input::Compact { focus: String::new() },
+            2 => Input::Summary(SummaryCommand::Compact { focus: String::new() }),
             12 => {
                 let was = if self.dice.one_in(2) {
                     Vec::new()
@@ -166,60 +148,40 @@ impl Walk {
                 Input::Queue { was, now: vec![Message::user_text("q")] }
             }
             3 => Input::Cancel,
-            4 => Input::Woke,
-            5 => Input::Model(self.event()),
-            6 => Input::Judged(call, self.verdict()),
+            4 => CallInput::BackoffOver.into(),
+            5 => CallInput::Stream(stream_event(&mut self.dice, &mut self.calls)).into(),
+            6 | 15 => self.judged(call),
             7 => Input::Answered(call, self.answer()),
             8 | 9 => self.run_of(call),
             _ => {
-                let wish = self.dice.pick(&wishes);
+                let wish = self.dice.pick(&wishes());
                 self.reply(&wish)
             }
         }
     }
 
     fn reply(&mut self, wish: &Effect) -> Input {
-        let brief = Arc::default();
-        let cut = SummarizedRange { brief, messages: 1, past_tokens: 50, window_tokens: None };
-        match (wish, self.dice.below(4)) {
-            (Effect::Route, 0) => Input::Routed(Err(failure(ErrorKind::NotFound))),
-            (Effect::Route, 1) => Input::Routed(Ok(Delivery::Conferred)),
-            (Effect::Route, 2) => Input::Routed(Ok(Delivery::Checked)),
-            (Effect::Route, _) => Input::Routed(Ok(Delivery::Direct)),
-            (Effect::Reserve { may_compact: true }, 0) => Input::Reserved(Room::Filled),
-            (Effect::Reserve { .. }, 1) if self.dice.one_in(2) => {
-                Input::Reserved(Room::Denied(failure(ErrorKind::Quota)))
-            }
-            (Effect::Reserve { .. }, 1) => {
-                Input::Reserved(Room::Refused(failure(ErrorKind::RateLimited)))
-            }
-            (Effect::Reserve { .. }, _) => Input::Reserved(Room::Held),
-            (Effect::FailOver { .. }, 0) => {
-                let arm = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
-                Input::Moved { from: arm("a"), to: arm("b"), why: "w".into() }
-            }
-            (Effect::FailOver { error, .. }, _) => Input::Stayed(error.clone()),
-            (Effect::Compact(_), 0) => Input::Compacted(Err(CompactionFailure::NothingToShorten)),
-            (Effect::Compact(_), 1) => Input::Compacted(Err(CompactionFailure::Failed("w".into()))),
-            (Effect::Compact(_), 2) => Input::CompactionBegun(cut),
-            (Effect::Compact(_), _) => {
-                let summary = if self.dice.one_in(3) { " " } else { "s" };
-                let summary = Some(summary.to_owned()).filter(|_| self.dice.one_in(2));
-                Input::Compacted(Ok(CompactionSummary { summary, ..CompactionSummary::default() }))
-            }
-            (Effect::Prepare(_), dice) => {
+        let dice = self.dice.below(4);
+        match (wish, dice) {
+            (Effect::Call(wish), _) => reply(&mut self.dice, wish).into(),
+            (Effect::Summarize(_), _) => compaction::laws::reply(&mut self.dice).into(),
+            (Effect::Prepare(_), _) => {
                 Input::Prepared(Box::new(self.prepared(dice)), "bash".into())
             }
-            (Effect::BeforeStop { .. }, dice) => Input::MayStop(Box::new(PointAnswer {
+            (Effect::BeforeStop { .. }, _) => FinishInput::MayStop(Box::new(PointAnswer {
                 block: (dice == 0).then(|| "go on".into()),
                 ..PointAnswer::default()
-            })),
-            (Effect::Confer, _) => Input::Conferred { note: "go".into() },
-            (Effect::Check(_), 0) => Input::Checked(WorkCheckOutcome::Deliver),
-            (Effect::Check(_), 1 | 2) => Input::Prove(self.checks()),
-            (Effect::Check(_) | Effect::Review, _) => Input::Found(Finding::without_check("w")),
-            (_, 0) => Input::Checked(WorkCheckOutcome::Again { note: "no".into() }),
-            (_, _) => Input::Checked(WorkCheckOutcome::Deliver),
+            }))
+            .into(),
+            (Effect::Confer, _) => FinishInput::Conferred { note: "go".into() }.into(),
+            (Effect::Check(_), 1 | 2) => FinishInput::Prove(self.checks()).into(),
+            (Effect::Check(_), 3) | (Effect::Review, _) => {
+                FinishInput::Found(Finding::without_check("w")).into()
+            }
+            (Effect::Conclude { .. }, 0) => {
+                FinishInput::Checked(WorkCheckOutcome::Again { note: "no".into() }).into()
+            }
+            (_, _) => FinishInput::Checked(WorkCheckOutcome::Deliver).into(),
         }
     }
 
@@ -246,36 +208,6 @@ impl Walk {
             context: self.dice.one_in(2).then(|| "c".into()).into_iter().collect(),
             ..PreparedPrompt::default()
         }
-    }
-
-    fn event(&mut self) -> Result<StreamEvent, ProviderError> {
-        let slot = self.calls;
-        Ok(match self.dice.below(10) {
-            0 => StreamEvent::TextDelta { slot: 1_000, text: "t".into() },
-            1..=3 => {
-                self.calls += 1;
-                let id = format!("c{}", if self.dice.one_in(6) { 1 } else { self.calls });
-                let name = self.dice.pick(&["read", "edit", "bash", "nonsense"]).to_owned();
-                StreamEvent::ToolCallStart { slot: self.calls, id, name }
-            }
-            4 => StreamEvent::ToolCallDelta { slot, fragment: "{".into() },
-            5 if self.dice.one_in(2) => StreamEvent::ToolCallDone { slot },
-            5 => StreamEvent::ToolCallDelta { slot, fragment: "}".into() },
-            6 => StreamEvent::Stop(StopReason::EndTurn),
-            7 | 8 => StreamEvent::Stop(StopReason::ToolUse),
-            _ if self.dice.one_in(3) => StreamEvent::Stop(StopReason::Other),
-            _ if self.dice.one_in(2) => StreamEvent::Stop(StopReason::MaxTokens),
-            _ => {
-                let kinds = [
-                    ErrorKind::Network,
-                    ErrorKind::Protocol,
-                    ErrorKind::RateLimited,
-                    ErrorKind::BadRequest,
-                    ErrorKind::ContextTooLong,
-                ];
-                return Err(failure(self.dice.pick(&kinds)));
-            }
-        })
     }
 
     fn verdict(&mut self) -> Verdict {
@@ -310,37 +242,39 @@ impl Walk {
             report: Some(report).filter(|_| !self.dice.one_in(4)),
             ..ToolOutput::from_text(text)
         });
-        if self.dice.one_in(4) {
-            return Input::Walled { call, outcome, duration_ms: 1, why: "w".into() };
+        Input::ToolEnded {
+            call,
+            outcome,
+            duration_ms: 1,
+            sandbox_denial: self.dice.one_in(4).then(|| "w".into()),
+            stop_after: self.dice.one_in(16).then(|| "w".into()),
         }
-        Input::ToolDone(call, outcome, 1)
+    }
+
+    fn judged(&mut self, call: CallId) -> Input {
+        let amended = ToolCall::new(call.clone(), "bash", gnoma_core::RawJson::empty_object());
+        let said = HookInstructions {
+            amended: self.dice.one_in(8).then_some(amended),
+            context: self.dice.one_in(8).then(|| "n".into()).into_iter().collect(),
+            stop: self.dice.one_in(16).then(|| "w".into()),
+        };
+        Input::Judged(call, self.verdict(), Box::new(said))
     }
 
     /// What the driver does before it feeds a fact.
     fn feed(&mut self, input: Input) -> Effects {
-        let is_settled = match &input {
-            Input::Routed(_)
-            | Input::Prepared(..)
-            | Input::MayStop(_)
-            | Input::Reserved(_)
-            | Input::Moved { .. }
-            | Input::Stayed(_)
-            | Input::Compacted(_)
-            | Input::Conferred { .. }
-            | Input::Prove(_)
-            | Input::Found(_)
-            | Input::Checked(_) => self.waits.as_ref().is_some_and(|wish| answers(&input, wish)),
-            _ => false,
-        };
-        if is_settled {
+        if self.waits.as_ref().is_some_and(|wish| answers(&input, wish)) {
             self.waits = None;
         }
         match &input {
-            Input::Judged(call, _) => self.judging.retain(|it| it != call),
-            Input::ToolDone(call, ..) | Input::Walled { call, .. } => {
+            Input::Judged(call, ..) => self.judging.retain(|it| it != call),
+            Input::ToolEnded { call, .. } => {
                 self.running.remove(call);
             }
-            Input::Woke => self.sleeps = false,
+            Input::Call(CallInput::BackoffOver) if self.timer == Some(Timer::Backoff) => {
+                self.timer = None;
+            }
+            Input::GraceOver if self.timer == Some(Timer::Grace) => self.timer = None,
             _ => (),
         }
         let mut fx = Vec::new();
@@ -378,11 +312,16 @@ impl Walk {
 
     fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::CallModel { .. } => {
+            Effect::Call(CallEffect::OpenStream { .. }) => {
                 assert!(!std::mem::replace(&mut self.streams, true), "two streams");
+                assert!(!std::mem::replace(&mut self.is_owed, true), "a call was not settled");
                 self.drafted.clear();
             }
-            Effect::DropStream => self.streams = false,
+            Effect::Call(CallEffect::CloseStream) => self.streams = false,
+            Effect::Call(CallEffect::Settle(_)) => {
+                self.saw("settled");
+                assert!(std::mem::take(&mut self.is_owed) && !self.streams, "settled twice");
+            }
             Effect::StopWaiting => self.waits = None,
             Effect::Judge(call) => self.judging.push(call.id),
             Effect::Remember { .. } => self.saw("remembered"),
@@ -394,19 +333,16 @@ impl Walk {
             Effect::RunCheck(call) => self.run(call.id, "check"),
             Effect::StopTools => self.judging.clear(),
             Effect::AbortTools => self.running.clear(),
-            Effect::Sleep(_) => self.sleeps = true,
-            Effect::CancelSleep => self.sleeps = false,
+            Effect::SetTimer(timer) => self.timer = timer.map(|(timer, _)| timer),
             Effect::Emit(event) => self.hear(event),
-            wish @ (Effect::Route
+            wish @ (Effect::Call(_)
             | Effect::Prepare(_)
             | Effect::BeforeStop { .. }
-            | Effect::Reserve { .. }
-            | Effect::FailOver { .. }
-            | Effect::Compact(_)
+            | Effect::Summarize(_)
             | Effect::Confer
             | Effect::Check(_)
             | Effect::Review
-            | Effect::Conclude(_)) => {
+            | Effect::Conclude { .. }) => {
                 assert!(!self.streams, "{wish:?} beside a stream");
                 self.saw(name_of(&wish));
                 assert_eq!(self.waits.replace(wish), None, "one wait at a time");
@@ -471,7 +407,8 @@ impl Walk {
         self.state = to;
         // Who works is never idle, and who is idle does nothing.
         if to == Idle {
-            assert!(!self.streams && !self.sleeps && self.questions.is_empty());
+            assert!(!self.streams && !self.is_owed && self.timer.is_none());
+            assert!(self.questions.is_empty());
         }
     }
 
@@ -480,19 +417,20 @@ impl Walk {
         self.step(Input::Close);
         if !self.turn.is_idle() {
             self.saw("stopping");
-            self.step(Input::Woke);
+            self.step(Input::GraceOver);
         }
         assert!(self.turn.is_idle() && self.state == SessionState::Idle);
         assert_paired(self.turn.history(), false);
         for _ in 0..LATE {
             let input = self.any();
             for effect in self.feed(input) {
-                let told = matches!(effect, Effect::Emit(Event::Notice { .. }));
+                let told =
+                    matches!(effect, Effect::Emit(Event::Notice { .. } | Event::Usage { .. }));
                 assert!(told, "{effect:?} after the end");
             }
         }
-        let owed = (&self.waits, self.streams, self.sleeps, &self.judging, &self.running);
-        assert_eq!(owed, (&None, false, false, &vec![], &BTreeSet::new()));
+        let owed = (&self.waits, self.streams, self.timer, &self.judging, &self.running);
+        assert_eq!(owed, (&None, false, None, &vec![], &BTreeSet::new()));
         self.step(Input::Closed);
         assert_eq!(self.state, SessionState::Closed);
     }
@@ -500,34 +438,30 @@ impl Walk {
 
 /// Whether the fact is an answer to the wish.
 fn answers(input: &Input, wish: &Effect) -> bool {
-    match wish {
-        Effect::Route => matches!(input, Input::Routed(_)),
-        Effect::Reserve { .. } => matches!(input, Input::Reserved(_)),
-        Effect::FailOver { .. } => matches!(input, Input::Moved { .. } | Input::Stayed(_)),
-        Effect::Compact(_) => matches!(input, Input::Compacted(_)),
-        Effect::Confer => matches!(input, Input::Conferred { .. }),
-        Effect::Prepare(_) => matches!(input, Input::Prepared(..)),
-        Effect::BeforeStop { .. } => matches!(input, Input::MayStop(_)),
-        _ => matches!(input, Input::Prove(_) | Input::Found(_) | Input::Checked(_)),
+    match (wish, input) {
+        (Effect::Call(wish), Input::Call(input)) => answers_call(input, wish),
+        (Effect::Summarize(_), Input::Compaction(CompactionInput::Ended(_)))
+        | (Effect::Prepare(_), Input::Prepared(..))
+        | (Effect::Confer, Input::Finish(FinishInput::Conferred { .. }))
+        | (Effect::BeforeStop { .. }, Input::Finish(FinishInput::MayStop(_))) => true,
+        (Effect::Check(_) | Effect::Review | Effect::Conclude { .. }, Input::Finish(input)) => {
+            matches!(input, FinishInput::Prove(_) | FinishInput::Found(_) | FinishInput::Checked(_))
+        }
+        _ => false,
     }
 }
 
 fn name_of(wish: &Effect) -> &'static str {
     match wish {
-        Effect::Compact(_) => "compact",
+        Effect::Summarize(_) => "compact",
         Effect::Confer => "confer",
         Effect::Check(_) => "look",
         Effect::Review => "review",
-        Effect::Conclude(_) => "conclude",
+        Effect::Conclude { .. } => "conclude",
         Effect::Prepare(_) => "prepare",
         Effect::BeforeStop { .. } => "stop",
         _ => "other",
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "long runs are asked for from outside")]
-fn walks() -> u64 {
-    std::env::var("GNOMA_WALKS").ok().and_then(|walks| walks.parse().ok()).unwrap_or(WALKS)
 }
 
 #[test]
@@ -560,6 +494,7 @@ fn any_order_of_facts_keeps_the_laws() {
         "review",
         "conclude",
         "moved",
+        "settled",
         "backoff",
         "taken back",
         "continued",

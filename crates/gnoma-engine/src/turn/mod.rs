@@ -1,21 +1,19 @@
 //! The turn machine: facts in, effects out. No await, clock, disk, network or randomness in here.
 //!
 //! ```text
-//! Idle ── Say ──► Routing ── Routed ──► Reserving ── Held ──► Calling ── Stop(ToolUse) ──► Tools ─┐
-//!                                        ▲  ▲  ▲ │ Refused      │  │                              │
-//!                                        │  │  │ ▼    it fails  │  │ the answer ends              │
-//!                                        │  │  FailingOver ◄────┘  ▼                              │
-//!                                        │  │   Moved │ Stayed   Conferring, Checking ◄► Proving  │
-//!                                        │  │         ▼            │ it continues   │ delivered   │
-//!                                        │  └ Woke ─ Backoff       ▼                ▼             │
-//!                                        └────────────────── the next round ◄───── Idle ┄┄┄┄┄┄┄┄┄┄┄┘
+//! Idle ── Say ──► Preparing ──► Calling ── it ends with calls ──► Tools ─┐
+//!                    ▲           ▲  │                                    │
+//!                    │ messages  │  │ the model is done        all ended │
+//!                    │           │  ▼                                    │
+//!                    │           │  Finishing ── delivered ──► Idle      │
+//!                    │           │  │ it continues                       │
+//!                    └───────────┴──┴──── the next round ◄───────────────┘
 //! ```
 //!
-//! [`Input::Cancel`] ends every phase at once, but calls that run get time in `Stopping`.
-//! `Compacting` is entered from `Idle` (a person asks), from `Reserving` (the window fills) and from
-//! `FailingOver` (the provider refused the length), and leads back to `Idle` or `Reserving`. In `Tools`
-//! and `Proving` each call is judged, perhaps asked for, run, and perhaps *settled*: the sandbox has
-//! stopped it, and a person is asked whether it may run again outside.
+//! What one model call takes is the machine of [`crate::call`]. [`Input::Cancel`] ends every phase at once, but calls of tools
+//! that run get time in `Stopping`. `Compacting` is entered from `Idle` when a person asks for it. In `Tools`, while the
+//! project's checks run and while the commands of a message run, each call is judged, perhaps asked for, run, and perhaps
+//! *settled*: the sandbox has stopped it, and a person is asked whether it may run again outside.
 //!
 //! The laws, whatever the facts and their order:
 //!
@@ -26,70 +24,61 @@
 //! - A question is answered at most once; whoever answers again is told so.
 //! - After [`Input::Close`] the machine comes to rest and wants nothing any more.
 
-mod answer;
-mod answer_form_progress;
-mod answer_requests;
-mod answer_stream;
 mod answer_validation;
 mod batch;
+mod call_end;
 mod calls;
+mod finishing;
 mod fits;
-mod limits;
 mod names;
-mod phase;
 mod project_checks;
 mod prompt_preparation;
 mod prompt_state;
 mod protocol;
-mod side_steps;
-mod summarized_prefix;
-mod turn_compaction;
+mod rounds;
+mod separate_work;
+mod summary_commands;
 mod turn_end;
 mod watch;
-mod work_delivery;
 
-use std::{
-    collections::{HashMap, HashSet},
-    mem,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, mem, sync::Arc};
 
 use gnoma_core::{
-    Event, Message, ModelRef, Response, ToolCall, ToolSpec, Usage, message::CallId,
-    session::SessionState,
+    Event, Message, ModelRef, ToolCall, ToolSpec, Usage,
+    message::CallId,
+    session::{Outcome, SessionState},
 };
 
-pub use self::limits::Limits;
 pub(crate) use self::protocol::{
-    Checks, CompactionFailure, CompactionRequest, Delivery, Effect, Input, Room, SideCall,
-    StepCommand, Verdict, WorkCheckOutcome,
+    Checks, FinishInput, HookInstructions, Input, SeparateWork, SideCall, StepCommand,
+    SummaryCommand, Verdict, WorkCheckOutcome,
 };
 use self::{
-    answer::{AnswerDraft, name_apart},
-    answer_form_progress::AnswerFormProgress,
-    phase::Phase,
-    summarized_prefix::SummarizedPrefix,
+    batch::Batch, project_checks::ProjectCheckRun, prompt_state::PromptPreparation,
     watch::TurnDetectors,
 };
 pub(crate) use self::{batch::SpawningTools, prompt_state::ExtensionStops};
-use crate::routing::signals::ToolHandling;
+use crate::{
+    call::{Call, CallInput, Delivery},
+    compaction::{Compaction, CompactionInput},
+    effect::Effects,
+    limits::Limits,
+    routing::signals::ToolHandling,
+    turn_context::TurnContext,
+};
 
 /// One session's machine. Lives as long as the session; turns come and go.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Turn {
     phase: Phase,
     state: SessionState,
     /// The session ends: nothing begins any more.
     is_closing: bool,
-    history: Vec<Arc<Message>>,
-    /// The text that models receive in place of the beginning of the history.
-    told: SummarizedPrefix,
+    /// The conversation, and what else the machines share.
+    cx: TurnContext,
     queued: Vec<Message>,
     specs: HashMap<String, Arc<ToolSpec>>,
-    /// The ids of all calls of the conversation.
-    call_ids: HashSet<CallId>,
-    limits: Limits,
+    /// The model that has answered last.
     origin: Option<ModelRef>,
     /// Turns of the session so far.
     turns: u64,
@@ -101,14 +90,8 @@ pub(crate) struct Turn {
     delivery: Delivery,
     /// Checks of the project that were judged in this turn.
     checks: u32,
-    /// The conversation was compacted for this round.
-    has_compacted: bool,
-    /// The number of compactions in a row that failed without a person having asked for them.
-    compaction_failures: u32,
-    answers: Answers,
-    /// The time that the attempts at this call have waited.
-    waited: Duration,
-    usage: Usage,
+    /// The number of times that an answer was continued after the output limit cut it off.
+    continuations: u32,
     watch: TurnDetectors,
     /// Corrections waiting for the next round.
     notes: Vec<String>,
@@ -117,13 +100,36 @@ pub(crate) struct Turn {
     added: ExtensionState,
 }
 
-/// The state of finishing the answers of a turn.
+/// The phase of a turn.
 #[derive(Debug, Default)]
-struct Answers {
-    /// The number of times that an answer was continued after the output limit cut it off.
-    continuations: u32,
-    /// The form that they must have.
-    shaping: Option<AnswerFormProgress>,
+enum Phase {
+    #[default]
+    Idle,
+    /// The message is being prepared.
+    Preparing(Box<PromptPreparation>),
+    /// A model is called, with all that this takes.
+    Calling(Box<Call>),
+    /// Calls of the last message are judged, approved, run and settled.
+    Tools(Batch),
+    /// The model is done; the work is not delivered yet.
+    Finishing(Finish),
+    /// The conversation is being compacted, as a person asked.
+    Compacting(Compaction),
+    /// The turn is cancelled; running calls are given time to stop.
+    Stopping(Batch),
+}
+
+/// The step that the turn takes before it ends with an outcome, unless it continues.
+#[derive(Debug)]
+enum Finish {
+    /// The ways to go are compared.
+    Comparing,
+    /// The extensions are asked whether the turn may end.
+    AskingHooks(Outcome),
+    /// The work is being checked.
+    Verifying(Outcome),
+    /// The project's checks run.
+    RunningChecks(Outcome, ProjectCheckRun),
 }
 
 /// The extensions of the session, as far as the turn machine knows of them.
@@ -145,11 +151,6 @@ struct ExtensionState {
 /// Most pieces of news that wait for the model; the oldest go.
 const MAX_NEWS: usize = 64;
 
-pub(crate) type Effects = Vec<Effect>;
-
-/// Most rounds of a turn in which another program's agent answers.
-const MAX_AGENT_ROUNDS: u32 = 2_000;
-
 fn by_name<'t>(
     tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>,
 ) -> HashMap<String, Arc<ToolSpec>> {
@@ -163,35 +164,8 @@ impl Turn {
         tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>,
         limits: Limits,
     ) -> Self {
-        let told = SummarizedPrefix::from_history(&history);
-        let calls = history.iter().flat_map(|message| message.tool_calls());
-        let call_ids = calls.map(|call| call.id.clone()).collect();
-        Self {
-            phase: Phase::Idle,
-            state: SessionState::Idle,
-            is_closing: false,
-            history,
-            call_ids,
-            told,
-            queued: Vec::new(),
-            specs: by_name(tools),
-            limits,
-            origin: None,
-            turns: 0,
-            rounds: 0,
-            most_rounds: 0,
-            delivery: Delivery::Direct,
-            checks: 0,
-            has_compacted: false,
-            compaction_failures: 0,
-            answers: Answers::default(),
-            waited: Duration::ZERO,
-            usage: Usage::default(),
-            watch: TurnDetectors::default(),
-            notes: Vec::new(),
-            stuck: None,
-            added: ExtensionState::default(),
-        }
+        let (cx, specs) = (TurnContext::new(history, limits), by_name(tools));
+        Self { cx, specs, ..Self::default() }
     }
 
     /// The same, stopping there for what people added.
@@ -200,18 +174,9 @@ impl Turn {
         self
     }
 
-    /// These tools are on offer from the next turn on.
-    pub(crate) fn set_tools<'t>(
-        &mut self,
-        tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>,
-        may_start: SpawningTools,
-    ) {
-        (self.specs, self.added.may_start) = (by_name(tools), may_start);
-    }
-
     /// The numbers it stays within.
     pub(crate) fn limits(&self) -> &Limits {
-        &self.limits
+        &self.cx.limits
     }
 
     /// The tools on offer, by name.
@@ -221,24 +186,13 @@ impl Turn {
 
     /// The conversation so far.
     pub(crate) fn history(&self) -> &[Arc<Message>] {
-        &self.history
+        self.cx.conversation.messages()
     }
 
     /// Returns the conversation as models receive it: a summary if there is one, and the messages after those that
     /// the summary replaces.
     pub(crate) fn conversation(&self) -> (Option<&Arc<Message>>, &[Arc<Message>]) {
-        let rest = self.history.get(self.told.from..).unwrap_or_default();
-        (self.told.summary.as_ref(), rest)
-    }
-
-    /// Counts tokens that a call beside the conversation took; says what the turn has taken.
-    pub(crate) fn also_used(&mut self, usage: Usage) -> Usage {
-        if matches!(self.phase, Phase::Idle | Phase::Compacting { cause: phase::Cause::Asked, .. })
-        {
-            return usage;
-        }
-        self.usage += usage;
-        self.usage
+        self.cx.conversation.as_sent()
     }
 
     /// Reports whether no turn or other work is in progress.
@@ -256,21 +210,9 @@ impl Turn {
         self.stuck.is_none() && !self.wants_shape()
     }
 
-    /// A tool that the call that was just wanted does not get.
+    /// A tool that an arm with the lean tool set does not get in the call that was just wanted.
     pub(crate) fn withheld_tool(&self) -> Option<&str> {
         self.watch.withheld_tool()
-    }
-
-    /// Sets who answers the call that was just wanted, and whether that arm has the lean tool set: of its answer
-    /// only the first tool call counts, because such models write several with invented results in between.
-    pub(crate) fn answered_by(&mut self, origin: ModelRef, is_lean: bool) {
-        self.origin = Some(origin);
-        self.watch.is_lean = is_lean;
-    }
-
-    /// An agent answers the call that was just wanted: each of its steps takes a round.
-    pub(crate) fn answered_by_agent(&mut self) {
-        self.most_rounds = self.most_rounds.max(MAX_AGENT_ROUNDS);
     }
 
     /// Returns how the model handled its tools in the current or last attempt.
@@ -287,7 +229,7 @@ impl Turn {
     pub(crate) fn open_call(&self, id: &CallId) -> Option<&ToolCall> {
         match &self.phase {
             Phase::Tools(batch) | Phase::Stopping(batch) => batch.open_call(id),
-            Phase::Proving(_, proof) => proof.batch.open_call(id),
+            Phase::Finishing(Finish::RunningChecks(_, proof)) => proof.batch.open_call(id),
             Phase::Preparing(preparing) => preparing.batch()?.open_call(id),
             _ => None,
         }
@@ -296,98 +238,74 @@ impl Turn {
     /// Takes one fact and adds the effects that follow from it to `fx`. Facts that come too late are
     /// nothing.
     pub(crate) fn handle_input(&mut self, input: Input, fx: &mut Effects) {
+        // The caller's vector is used, so that a delta allocates nothing for its effects.
+        mem::swap(&mut self.cx.effects, fx);
         let phase = mem::take(&mut self.phase);
         self.phase = match input {
             Input::Say(_) | Input::Queue { .. } if self.is_closing => phase,
-            Input::Say(message) => match phase {
-                Phase::Idle => self.start_with_message(message, fx),
-                busy => {
-                    self.queued.push(message);
-                    self.tell_queue(fx);
-                    busy
-                }
-            },
+            Input::Say(message) => self.on_message(phase, message),
             Input::Queue { was, now } => {
-                self.edit_queue(&was, now, matches!(phase, Phase::Idle), fx);
+                self.edit_queue(&was, now, matches!(phase, Phase::Idle));
                 phase
             }
-            Input::RunCommand(command) => self.run_command(phase, command, fx),
-            Input::RunSideSteps(steps) => self.run_side_steps(phase, steps, fx),
-            Input::Compact { focus } => self.compact_as_asked(phase, focus, fx),
-            Input::EditSummary { summary } => self.edit_summary(phase, &summary, fx),
-            Input::UndoCompaction => self.undo_compaction(phase, fx),
-            Input::ProveAgain(checks) => self.prove_again(phase, checks, fx),
-            Input::Cancel => self.cancel(phase, fx),
+            Input::Run(work) => self.run_separately(phase, work),
+            Input::Summary(command) => self.on_summary_command(phase, command),
+            Input::SetTools(tools, may_start) => {
+                (self.specs, self.added.may_start) = (by_name(&tools), may_start);
+                phase
+            }
+            Input::SideUsage(round) => {
+                self.count_side_usage(&phase, round);
+                phase
+            }
+            Input::Cancel => self.cancel(phase),
             Input::Close => {
                 self.is_closing = true;
-                self.cancel(phase, fx)
+                self.cancel(phase)
             }
             Input::Closed => {
-                let phase = self.cancel(phase, fx);
+                let phase = self.cancel(phase);
                 if matches!(phase, Phase::Idle) {
-                    self.enter_state(SessionState::Closed, fx);
+                    self.enter_state(SessionState::Closed);
                 }
                 phase
             }
-            fact => self.step_phase(phase, fact, fx),
+            Input::Call(input) => self.step_call(phase, input),
+            Input::Compaction(input) => self.step_compaction(phase, input),
+            Input::Finish(input) => self.step_finish(phase, input),
+            fact => self.step_phase(phase, fact),
         };
+        mem::swap(&mut self.cx.effects, fx);
     }
 
-    /// Handles the answer to an effect and returns the next phase.
-    fn step_phase(&mut self, phase: Phase, fact: Input, fx: &mut Effects) -> Phase {
-        match (phase, fact) {
-            (Phase::Routing, Input::Routed(routed)) => self.on_route(routed, fx),
-            (Phase::Reserving { attempt }, Input::Reserved(room)) => {
-                self.on_reservation(attempt, room, fx)
-            }
-            (Phase::Calling { attempt, answer }, Input::Model(Ok(event))) => {
-                self.on_stream_event(attempt, answer, event, fx)
-            }
-            (Phase::Calling { attempt, answer }, Input::Model(Err(error))) => {
-                fx.push(Effect::DropStream);
-                self.fail_over(attempt, answer, error, true, fx)
-            }
-            (Phase::FailingOver { answer, .. }, Input::Moved { from, to, why }) => {
-                self.on_failover(answer, (from, to), why, fx)
-            }
-            (Phase::FailingOver { attempt, answer, was_called }, Input::Stayed(error)) => {
-                self.on_failover_exhausted(attempt, answer, error, was_called, fx)
-            }
-            (Phase::Backoff { attempt }, Input::Woke) => self.reserve_call(attempt + 1, fx),
-            (Phase::Compacting { cause, cut: None }, Input::CompactionBegun(cut)) => {
-                self.compaction_begun(cause, cut, fx)
-            }
-            (Phase::Compacting { cause, cut }, Input::Compacted(words)) => {
-                self.on_compaction(cause, cut.as_ref(), words, fx)
-            }
-            (Phase::Conferring, Input::Conferred { note }) => self.on_panel_result(note, fx),
-            (Phase::Checking(outcome), Input::Checked(checked)) => {
-                self.on_check_decision(outcome, checked, fx)
-            }
-            (Phase::Checking(outcome), Input::Found(finding)) => {
-                self.conclude_check(outcome, finding, fx)
-            }
-            (Phase::Checking(outcome), Input::Prove(checks)) => {
-                self.run_checks(outcome, checks, fx)
-            }
-            (phase, fact) => self.step_of_added(phase, fact, fx),
+    /// Handles a fact for the call to a model.
+    fn step_call(&mut self, phase: Phase, input: CallInput) -> Phase {
+        let Phase::Calling(mut call) = phase else { return phase };
+        match call.handle_input(input, &mut self.cx) {
+            None => Phase::Calling(call),
+            Some(end) => self.on_call_end(&call, end),
         }
     }
 
-    /// Handles a fact about extensions and returns the next phase.
-    fn step_of_added(&mut self, phase: Phase, fact: Input, fx: &mut Effects) -> Phase {
+    /// Handles a fact for the compaction that a call or a person waits for.
+    fn step_compaction(&mut self, phase: Phase, input: CompactionInput) -> Phase {
+        let Phase::Compacting(mut compaction) = phase else {
+            return self.step_call(phase, CallInput::Compaction(input));
+        };
+        let end = compaction.handle_input(input, &mut self.cx);
+        if compaction.is_begun() {
+            self.enter_state(SessionState::Active);
+        }
+        if end.is_some() { self.become_idle() } else { Phase::Compacting(compaction) }
+    }
+
+    /// Handles a fact about messages, extensions and calls of tools.
+    fn step_phase(&mut self, phase: Phase, fact: Input) -> Phase {
         match (phase, fact) {
             (Phase::Preparing(preparing), Input::Prepared(prepared, shell))
                 if preparing.filling.is_none() =>
             {
-                self.on_preparation(preparing, *prepared, shell, fx)
-            }
-            (Phase::AskingStop(outcome), Input::MayStop(answer)) => {
-                self.on_before_stop(outcome, *answer, fx)
-            }
-            (phase, Input::Noted(text)) => {
-                self.notes.push(text);
-                phase
+                self.on_preparation(preparing, *prepared, shell)
             }
             (phase, Input::News(text)) => {
                 if self.added.news.len() >= MAX_NEWS {
@@ -396,45 +314,53 @@ impl Turn {
                 self.added.news.push(text);
                 phase
             }
-            (phase, Input::StopAfter(why)) => {
-                self.added.stop_after = Some(why);
-                phase
+            (phase, fact) => {
+                self.hear_hooks(&fact);
+                self.step_tools(phase, fact)
             }
-            (phase, fact) => self.step_of_call(phase, fact, fx),
         }
     }
 
-    /// Handles a fact about a call and returns the next phase.
-    fn step_of_call(&mut self, phase: Phase, fact: Input, fx: &mut Effects) -> Phase {
+    /// Notes what hooks have said about a call, also where the fact about the call itself comes too late.
+    fn hear_hooks(&mut self, fact: &Input) {
+        let stop = match fact {
+            Input::Judged(_, _, said) => {
+                self.notes.extend_from_slice(&said.context);
+                said.stop.clone()
+            }
+            Input::ToolEnded { stop_after, .. } => stop_after.clone(),
+            _ => None,
+        };
+        self.added.stop_after = stop.or_else(|| self.added.stop_after.take());
+    }
+
+    /// Handles a fact about a call of a tool.
+    fn step_tools(&mut self, phase: Phase, fact: Input) -> Phase {
         match (phase, fact) {
             (Phase::Tools(mut batch), fact) => {
-                self.on_call(&mut batch, fact, fx);
-                self.advance_batch(batch, fx)
+                self.on_call(&mut batch, fact);
+                self.advance_batch(batch)
             }
             (Phase::Preparing(mut preparing), fact) if preparing.filling.is_some() => {
                 let batch = preparing.filling.as_mut().map(|filling| &mut filling.batch);
-                match batch.and_then(|batch| self.on_call(batch, fact, fx)) {
-                    Some(ended) => self.on_fill_outcome(preparing, ended, fx),
+                match batch.and_then(|batch| self.on_call(batch, fact)) {
+                    Some(ended) => self.on_fill_outcome(preparing, ended),
                     None => Phase::Preparing(preparing),
                 }
             }
-            (Phase::Proving(outcome, mut proof), fact) => {
-                match self.on_call(&mut proof.batch, fact, fx) {
-                    Some(ended) => self.on_check_outcome(outcome, proof, ended, fx),
-                    None => Phase::Proving(outcome, proof),
+            (Phase::Finishing(Finish::RunningChecks(outcome, mut proof)), fact) => {
+                match self.on_call(&mut proof.batch, fact) {
+                    Some(ended) => self.on_check_outcome(outcome, proof, ended),
+                    None => Phase::Finishing(Finish::RunningChecks(outcome, proof)),
                 }
             }
-            (
-                Phase::Stopping(mut batch),
-                Input::ToolDone(call, outcome, duration_ms)
-                | Input::Walled { call, outcome, duration_ms, .. },
-            ) => {
-                self.record_outcome(&mut batch, &call, outcome, duration_ms, fx);
-                self.finish_when_stopped(batch, fx)
+            (Phase::Stopping(mut batch), Input::ToolEnded { call, outcome, duration_ms, .. }) => {
+                self.record_outcome(&mut batch, &call, outcome, duration_ms);
+                self.finish_when_stopped(batch)
             }
-            (Phase::Stopping(batch), Input::Woke) => self.abort_tools(batch, fx),
+            (Phase::Stopping(batch), Input::GraceOver) => self.abort_tools(batch),
             (same, Input::Answered(call, _)) => {
-                self.not_asked(&call, fx);
+                self.not_asked(&call);
                 same
             }
             // Too late: its source was dropped, or its turn is over.
@@ -443,44 +369,28 @@ impl Turn {
     }
 
     /// The one place where the session's state changes, and only as its diagram allows.
-    fn enter_state(&mut self, state: SessionState, fx: &mut Effects) {
+    fn enter_state(&mut self, state: SessionState) {
         use SessionState::{Active, Cancelling, Closed, Idle};
-        let follows = match self.state {
-            Idle => matches!(state, Active | Closed),
-            Active => matches!(state, Idle | Cancelling | Closed),
-            Cancelling => matches!(state, Idle | Closed),
-            Closed => false,
-        };
+        let follows = matches!(
+            (self.state, state),
+            (Idle, Active | Closed)
+                | (Active, Idle | Cancelling | Closed)
+                | (Cancelling, Idle | Closed)
+        );
         if follows {
             self.state = state;
-            fx.push(Effect::Emit(Event::State(state)));
+            self.cx.emit(Event::State(state));
         }
     }
 
-    /// Adds an answer to the history, as far as it may stand there, and counts its tokens.
-    fn append_answer(&mut self, answer: AnswerDraft, fx: &mut Effects) -> Option<Arc<Message>> {
-        self.keep_response(answer.finish(), fx)
-    }
-
-    fn keep_response(&mut self, mut response: Response, fx: &mut Effects) -> Option<Arc<Message>> {
-        name_apart(&mut response, &mut self.call_ids);
-        self.count_usage(response.usage, fx);
-        let message = response.into_message(self.origin.clone())?;
-        Some(self.append_message(message, fx))
-    }
-
-    fn count_usage(&mut self, usage: Option<Usage>, fx: &mut Effects) {
-        if let Some(round) = usage {
-            self.usage += round;
-            fx.push(Effect::Emit(Event::Usage { round, turn: self.usage }));
+    /// Counts tokens that a call beside the conversation took. Those between turns count for no turn.
+    fn count_side_usage(&mut self, phase: &Phase, round: Usage) {
+        let is_between_turns = matches!(phase, Phase::Idle | Phase::Compacting(_));
+        if !is_between_turns {
+            self.cx.usage += round;
         }
-    }
-
-    fn append_message(&mut self, message: Message, fx: &mut Effects) -> Arc<Message> {
-        let message = Arc::new(message);
-        self.history.push(Arc::clone(&message));
-        fx.push(Effect::Emit(Event::Appended(Arc::clone(&message))));
-        message
+        let turn = if is_between_turns { round } else { self.cx.usage };
+        self.cx.emit(Event::Usage { round, turn });
     }
 }
 

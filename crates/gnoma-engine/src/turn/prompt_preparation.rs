@@ -4,23 +4,19 @@
 use std::collections::VecDeque;
 
 use gnoma_core::{
-    CallId, Content, Event, Message, RawJson, ResultPart, Role, StopReason, ToolCall, ToolOutcome,
-    lifecycle::{PointAnswer, PreparedPrompt, PromptCall, PromptPart},
-    session::{NoticeLevel, Outcome},
+    CallId, Content, Message, RawJson, ResultPart, Role, StopReason, ToolCall, ToolOutcome,
+    lifecycle::{PreparedPrompt, PromptCall, PromptPart},
+    session::Outcome,
 };
 use serde_json::{Value, json};
 
 use super::{
-    Effects, Turn,
+    Phase, Turn,
     batch::Batch,
-    phase::Phase,
     prompt_state::{PromptPartCall, PromptPreparation, PromptTemplate},
-    protocol::{Effect, StepCommand},
+    protocol::StepCommand,
 };
-use crate::prompt;
-
-/// The number of times in a row, without a call in between, that a model which wants to stop is asked to continue.
-const MAX_KEPT_GOING: u32 = 8;
+use crate::{call::Call, effect::Effect, prompt};
 
 impl Turn {
     pub(super) fn is_prepared_first(&self, message: &Message) -> bool {
@@ -34,11 +30,10 @@ impl Turn {
         mut ready: Vec<Message>,
         mut left: VecDeque<Message>,
         begins: bool,
-        fx: &mut Effects,
     ) -> Phase {
         while let Some(current) = left.pop_front() {
             if self.is_prepared_first(&current) {
-                fx.push(Effect::Prepare(current.text_content()));
+                self.cx.push(Effect::Prepare(current.text_content()));
                 let (filling, is_answered) = (None, true);
                 let preparing =
                     PromptPreparation { ready, current, left, filling, begins, is_answered };
@@ -46,35 +41,35 @@ impl Turn {
             }
             ready.push(current);
         }
-        if begins { self.begin_with(ready, fx) } else { self.go_on_with(ready, fx) }
+        if begins { self.begin_with(ready) } else { self.go_on_with(ready) }
     }
 
-    fn begin_with(&mut self, ready: Vec<Message>, fx: &mut Effects) -> Phase {
+    fn begin_with(&mut self, ready: Vec<Message>) -> Phase {
         if ready.is_empty() {
             self.rounds = 0;
-            return self.finish(Outcome::Complete { stop: StopReason::EndTurn }, fx);
+            return self.finish(Outcome::Complete { stop: StopReason::EndTurn });
         }
         // Before what was said, so that the person has the last word.
-        self.tell_news(fx);
+        self.tell_news();
         for message in ready {
-            self.append_message(message, fx);
+            self.cx.append(message);
         }
-        fx.push(Effect::Route);
-        Phase::Routing
+        Phase::Calling(Box::new(Call::choose_arm(self.call_request(), &mut self.cx)))
     }
 
-    fn go_on_with(&mut self, ready: Vec<Message>, fx: &mut Effects) -> Phase {
-        let is_answered = self.history.last().is_some_and(|last| last.role() == Role::Assistant);
+    fn go_on_with(&mut self, ready: Vec<Message>) -> Phase {
+        let last = self.cx.conversation.messages().last();
+        let is_answered = last.is_some_and(|last| last.role() == Role::Assistant);
         if ready.is_empty() {
-            self.tell_queue(fx);
+            self.tell_queue();
         }
         if ready.is_empty() && self.notes.is_empty() && is_answered {
             if !self.queued.is_empty() {
-                return self.call_model(fx);
+                return self.call_model();
             }
-            return self.deliver_or_check(Outcome::Complete { stop: StopReason::EndTurn }, fx);
+            return self.deliver_or_check(Outcome::Complete { stop: StopReason::EndTurn });
         }
-        self.next_round(ready, fx)
+        self.next_round(ready)
     }
 
     /// A message is prepared: the commands in it run, and the next one is prepared.
@@ -83,36 +78,29 @@ impl Turn {
         mut preparing: Box<PromptPreparation>,
         prepared: PreparedPrompt,
         shell: String,
-        fx: &mut Effects,
     ) -> Phase {
         let PreparedPrompt { block, parts, call, context, notices, tools: _, model: _ } = prepared;
         for text in notices {
-            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+            self.cx.warn(text);
         }
         if let Some(why) = block {
-            let (level, text) = (NoticeLevel::Warning, format!("not sent to the model: {why}"));
-            fx.push(Effect::Emit(Event::Notice { level, text }));
+            self.cx.warn(format!("not sent to the model: {why}"));
             let PromptPreparation { ready, left, begins, .. } = *preparing;
-            return self.prepare_messages(ready, left, begins, fx);
+            return self.prepare_messages(ready, left, begins);
         }
         let Some(parts) = parts else {
             let mut content = preparing.current.content().to_vec();
             content.extend(context_note(&context));
-            return self.is_ready(*preparing, content, fx);
+            return self.is_ready(*preparing, content);
         };
         preparing.filling = None;
         let of = PromptTemplate { parts, call, context, shell, step_timeout_s: None };
-        self.fill_message(*preparing, of, fx)
+        self.fill_message(*preparing, of)
     }
 
     /// Runs the next shell command in a message, then the tool that is called with its words; if there is
     /// neither, the message is ready.
-    fn fill_message(
-        &mut self,
-        mut preparing: PromptPreparation,
-        mut of: PromptTemplate,
-        fx: &mut Effects,
-    ) -> Phase {
+    fn fill_message(&mut self, mut preparing: PromptPreparation, mut of: PromptTemplate) -> Phase {
         while let Some(NextCall { at, tool, arguments, told }) = next_call(&mut of) {
             self.checks += 1;
             let id = CallId::new(format!("gnoma-prompt-{}-{}", self.turns, self.checks));
@@ -121,7 +109,7 @@ impl Turn {
             {
                 let mut batch = Batch::of_check(ToolCall::new(id, &*tool, arguments));
                 if let Some(call) = batch.take_startable().pop() {
-                    fx.push(Effect::Judge(call));
+                    self.cx.push(Effect::Judge(call));
                     preparing.filling = Some(PromptPartCall { of, at, told, batch });
                     return Phase::Preparing(Box::new(preparing));
                 }
@@ -138,37 +126,27 @@ impl Turn {
             content.insert(0, Content::from_text(text));
         }
         content.extend(context_note(&of.context));
-        self.is_ready(preparing, content, fx)
+        self.is_ready(preparing, content)
     }
 
-    fn is_ready(
-        &mut self,
-        preparing: PromptPreparation,
-        content: Vec<Content>,
-        fx: &mut Effects,
-    ) -> Phase {
+    fn is_ready(&mut self, preparing: PromptPreparation, content: Vec<Content>) -> Phase {
         let PromptPreparation { mut ready, left, begins, is_answered, .. } = preparing;
         ready.extend(Message::user(content).ok());
         if !is_answered {
             for message in ready {
-                self.append_message(message, fx);
+                self.cx.append(message);
             }
-            return self.finish(Outcome::Complete { stop: StopReason::EndTurn }, fx);
+            return self.finish(Outcome::Complete { stop: StopReason::EndTurn });
         }
-        self.prepare_messages(ready, left, begins, fx)
+        self.prepare_messages(ready, left, begins)
     }
 
     /// Runs a command of the person's as a turn of its own. Its output is added to the history below `line`; no model
     /// answers.
     pub(super) fn run_command(
         &mut self,
-        phase: Phase,
         StepCommand { line, command, shell, timeout_s }: StepCommand,
-        fx: &mut Effects,
     ) -> Phase {
-        if !self.may_begin_step(&phase, fx) {
-            return phase;
-        }
         let parts = vec![
             PromptPart::Text(format!("{line}\n```\n$ {command}\n")),
             PromptPart::Command(command),
@@ -184,7 +162,7 @@ impl Turn {
         };
         let step_timeout_s = Some(timeout_s);
         let of = PromptTemplate { parts, call: None, context: Vec::new(), shell, step_timeout_s };
-        self.fill_message(preparing, of, fx)
+        self.fill_message(preparing, of)
     }
 
     /// Inserts the output of a command that a message calls, once it has run or was refused.
@@ -192,7 +170,6 @@ impl Turn {
         &mut self,
         mut preparing: Box<PromptPreparation>,
         ended: ToolOutcome,
-        fx: &mut Effects,
     ) -> Phase {
         let Some(filling) = preparing.filling.take() else { return Phase::Preparing(preparing) };
         let PromptPartCall { mut of, at, told: (done, failed), .. } = filling;
@@ -200,64 +177,13 @@ impl Turn {
         if let Some(part) = of.parts.get_mut(at) {
             *part = PromptPart::Text(before + &said_by(ended));
         }
-        self.fill_message(*preparing, of, fx)
-    }
-
-    /// The model is done; an extension may want it to continue.
-    pub(super) fn may_end(
-        &mut self,
-        stop: StopReason,
-        last_words: String,
-        fx: &mut Effects,
-    ) -> Phase {
-        let outcome = Outcome::Complete { stop };
-        if !self.added.stops.end || !matches!(stop, StopReason::EndTurn | StopReason::StopSequence)
-        {
-            return self.deliver_or_check(outcome, fx);
-        }
-        fx.push(Effect::BeforeStop { is_again: self.added.is_kept_going, last_words });
-        Phase::AskingStop(outcome)
-    }
-
-    /// Decides by the answer of the extensions whether the turn may end.
-    pub(super) fn on_before_stop(
-        &mut self,
-        outcome: Outcome,
-        answer: PointAnswer,
-        fx: &mut Effects,
-    ) -> Phase {
-        for text in answer.notices {
-            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
-        }
-        let mut notes: Vec<String> = answer.block.into_iter().chain(answer.context).collect();
-        if answer.stop.is_some() {
-            notes.clear();
-        }
-        if !notes.is_empty() && self.added.kept_going == MAX_KEPT_GOING {
-            notes.clear();
-            let text = format!(
-                "a hook has kept the model going {MAX_KEPT_GOING} times without progress; the turn ends"
-            );
-            fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
-        }
-        if !notes.is_empty() {
-            self.added.is_kept_going = true;
-            self.added.kept_going += 1;
-            self.notes.append(&mut notes);
-            return self.call_model(fx);
-        }
-        if self.queued.is_empty() {
-            self.deliver_or_check(outcome, fx)
-        } else {
-            self.call_model(fx)
-        }
+        self.fill_message(*preparing, of)
     }
 
     /// Ends the turn where a hook wants it ended after these calls.
-    pub(super) fn is_stopped_after(&mut self, fx: &mut Effects) -> Option<Outcome> {
+    pub(super) fn is_stopped_after(&mut self) -> Option<Outcome> {
         let why = self.added.stop_after.take()?;
-        let text = format!("a hook ended the turn: {why}");
-        fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+        self.cx.warn(format!("a hook ended the turn: {why}"));
         Some(Outcome::Complete { stop: StopReason::Other })
     }
 }

@@ -1,19 +1,16 @@
-//! The inputs of the machine, and the effects that it wants.
+//! The inputs of the turn machine.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use gnoma_core::{
-    Content, Event, Message, ModelRef, ProviderError, StreamEvent, ToolCall, ToolOutcome,
+    Content, Message, ToolCall, ToolOutcome, ToolSpec, Usage,
     lifecycle::{PointAnswer, PreparedPrompt},
     message::CallId,
-    session::{Outcome, PermissionAnswer},
+    session::PermissionAnswer,
 };
 
-use crate::{
-    compact::{CompactionSummary, SummarizedRange},
-    context::Strategy,
-    routing::verify::Finding,
-};
+use super::SpawningTools;
+use crate::{call::CallInput, compaction::CompactionInput, routing::verify::Finding};
 
 /// The decision on what is done with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,29 +43,15 @@ pub(crate) enum Verdict {
     },
 }
 
-/// The steps that the work of a turn goes through before it is delivered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Delivery {
-    /// The work is delivered without any further step.
-    #[default]
-    Direct,
-    /// The work is checked, and another arm continues if the check fails.
-    Checked,
-    /// The arm only looks at the files: approaches are compared first.
-    Conferred,
-}
-
-/// The result of making room for a call.
-#[derive(Clone, Debug)]
-pub(crate) enum Room {
-    /// There is room, and it is reserved.
-    Held,
-    /// The window of the arm in charge is about to be full.
-    Filled,
-    /// Not for this arm; another one may have some.
-    Refused(ProviderError),
-    /// Not for any arm.
-    Denied(ProviderError),
+/// The words of hooks about a call before it was judged.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HookInstructions {
+    /// The call with other arguments.
+    pub(crate) amended: Option<ToolCall>,
+    /// Additional context for the model, which receives it with the next round.
+    pub(crate) context: Vec<String>,
+    /// The reason why the turn ends after the calls of this answer.
+    pub(crate) stop: Option<String>,
 }
 
 /// The consequence of a check of the turn's work.
@@ -92,32 +75,6 @@ pub(crate) struct Checks {
     pub(crate) commands: Vec<String>,
     /// A reviewer is asked where they give no verdict.
     pub(crate) else_review: bool,
-}
-
-/// The reason why the conversation was not compacted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CompactionFailure {
-    /// There is nothing to compact.
-    NothingToShorten,
-    /// No arm can be asked.
-    NobodyToAsk,
-    /// The arms that were asked gave no summary, for this reason.
-    Failed(String),
-    /// A hook forbids the compaction, for this reason.
-    Blocked(String),
-}
-
-/// The parameters of a requested compaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CompactionRequest {
-    /// The topic that the summary should dwell on.
-    pub(crate) focus: String,
-    /// Also where little is won by it.
-    pub(crate) whatever_it_wins: bool,
-    /// The way to make room.
-    pub(crate) strategy: Strategy,
-    /// A person wants it.
-    pub(crate) is_asked: bool,
 }
 
 /// A command of the person's that is a turn of its own.
@@ -144,6 +101,43 @@ pub(crate) struct SideCall {
     pub(crate) tail: &'static str,
 }
 
+/// Work that is a turn of its own, and that no model answers.
+#[derive(Clone, Debug)]
+pub(crate) enum SeparateWork {
+    /// A person runs a command.
+    Command(StepCommand),
+    /// Steps of a task run side by side.
+    SideSteps(Vec<SideCall>),
+    /// The project's checks run although there was no message: the files differ from what the last turn left.
+    Checks(Checks),
+}
+
+/// What a person wants of the summary that models receive in place of the beginning of the conversation.
+#[derive(Clone, Debug)]
+pub(crate) enum SummaryCommand {
+    /// The conversation is compacted; the summary should dwell on `focus`.
+    Compact { focus: String },
+    /// Other words take the place of the summary.
+    Edit { summary: String },
+    /// The last compaction is undone.
+    Undo,
+}
+
+/// Facts for a turn whose model is done.
+#[derive(Clone, Debug)]
+pub(crate) enum FinishInput {
+    /// The approaches were compared; the note is for the model.
+    Conferred { note: String },
+    /// The answer of the extensions to the question whether the turn may end.
+    MayStop(Box<PointAnswer>),
+    /// The project's checks are to be run.
+    Prove(Checks),
+    /// The work was checked.
+    Found(Finding),
+    /// The consequence of the check of the work.
+    Checked(WorkCheckOutcome),
+}
+
 /// Facts that have happened; only the driver makes them.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
@@ -151,161 +145,65 @@ pub(crate) enum Input {
     Say(Message),
     /// The messages `now` take the place of those that wait to be delivered, if those are `was` still.
     Queue { was: Vec<Vec<Content>>, now: Vec<Message> },
-    /// A person runs a command as a turn of its own.
-    RunCommand(StepCommand),
-    /// Steps of a task run side by side as a turn of their own.
-    RunSideSteps(Vec<SideCall>),
-    /// A person wants the conversation compacted; the summary should dwell on `focus`.
-    Compact { focus: String },
-    /// A person has put other words in the place of the summary.
-    EditSummary { summary: String },
-    /// A person takes the last compaction back.
-    UndoCompaction,
+    /// Work of its own begins, if no turn runs.
+    Run(SeparateWork),
+    /// A person wants the conversation compacted, its summary changed or the compaction undone.
+    Summary(SummaryCommand),
     /// A person cancelled the running work.
     Cancel,
     /// The session ends: what runs is cancelled and nothing begins any more.
     Close,
     /// Everything that belongs to the session has ended.
     Closed,
-    /// The message is prepared; with it the tool that runs commands.
-    Prepared(Box<PreparedPrompt>, String),
-    /// The answer of the extensions to the question whether the turn may end.
-    MayStop(Box<PointAnswer>),
-    /// A call runs with other arguments.
-    Amended(ToolCall),
-    /// The model receives this note with the next round.
-    Noted(String),
+    /// These tools are on offer from now on, and some of them may start sessions.
+    SetTools(Vec<Arc<ToolSpec>>, SpawningTools),
     /// The model receives this with its next call, in this turn or a later one.
     News(String),
-    /// The turn ends after the calls of this answer: why.
-    StopAfter(String),
-    /// An arm was chosen for the turn, or none can be asked.
-    Routed(Result<Delivery, ProviderError>),
-    /// The result of making room for a call.
-    Reserved(Room),
-    /// The model stream gave an event or failed.
-    Model(Result<StreamEvent, ProviderError>),
-    /// Another arm takes over from the one whose call failed.
-    Moved {
-        /// The arm that is given up.
-        from: ModelRef,
-        /// The arm that continues.
-        to: ModelRef,
-        /// The reason for the change, in one line.
-        why: String,
-    },
-    /// No other arm takes over: the failure is final.
-    Stayed(ProviderError),
-    /// A summary of what the cut names was requested.
-    CompactionBegun(SummarizedRange),
-    /// The summary, or why there is none.
-    Compacted(Result<CompactionSummary, CompactionFailure>),
-    /// The approaches were compared; the note is for the model.
-    Conferred { note: String },
-    /// The project's checks are to be run.
-    Prove(Checks),
-    /// The checks must run although there was no message: the files differ from what the last turn left.
-    ProveAgain(Checks),
-    /// The work was checked.
-    Found(Finding),
-    /// The consequence of the check of the work.
-    Checked(WorkCheckOutcome),
-    /// A call was judged.
-    Judged(CallId, Verdict),
+    /// A call beside the conversation has used tokens.
+    SideUsage(Usage),
+    /// The message is prepared; with it the tool that runs commands.
+    Prepared(Box<PreparedPrompt>, String),
+    /// A fact for the call to a model.
+    Call(CallInput),
+    /// A fact for the compaction that is under way.
+    Compaction(CompactionInput),
+    /// A call was judged, after hooks have had their say.
+    Judged(CallId, Verdict, Box<HookInstructions>),
     /// A person answered for a call.
     Answered(CallId, PermissionAnswer),
-    /// A call has run and the sandbox has stopped it; a person may let it run outside.
-    Walled {
-        /// The call that was stopped.
+    /// A call has run.
+    ToolEnded {
+        /// The call that has run.
         call: CallId,
         /// The outcome of the call unless it is run again.
         outcome: ToolOutcome,
         /// The time that the call ran, in milliseconds.
         duration_ms: u64,
-        /// The access that the sandbox seems to have stopped.
-        why: String,
+        /// The access that the sandbox seems to have stopped, if a person may let the call run outside.
+        sandbox_denial: Option<String>,
+        /// The reason why the turn ends after the calls of this answer.
+        stop_after: Option<String>,
     },
-    /// A call is over; the time is how long it ran, in milliseconds.
-    ToolDone(CallId, ToolOutcome, u64),
-    /// The requested wait is over.
-    Woke,
+    /// A fact for a turn whose model is done.
+    Finish(FinishInput),
+    /// Calls that still run have had their time to stop.
+    GraceOver,
 }
 
-/// Effects; the driver performs them in order and answers with an [`Input`].
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Effect {
-    /// Prepare the message; answered by [`Input::PreparedPrompt`].
-    Prepare(String),
-    /// Ask whether the turn may end; [`Input::MayStop`].
-    BeforeStop {
-        /// The model was already asked to continue in this turn.
-        is_again: bool,
-        /// The last words of the model.
-        last_words: String,
-    },
-    /// Choose an arm for the turn; [`Input::Routed`].
-    Route,
-    /// Make room for a call; [`Input::Reserved`].
-    Reserve {
-        /// The conversation may be compacted first if it fills the window.
-        may_compact: bool,
-    },
-    /// Call the model with the current history; answered by [`Input::Model`].
-    CallModel {
-        /// Number of the round, from 1.
-        round: u32,
-        /// Number of the attempt, from 1.
-        attempt: u32,
-    },
-    /// Close the model stream.
-    DropStream,
-    /// Find another arm after a failure; [`Input::Moved`] or [`Input::Stayed`].
-    FailOver {
-        /// The error of the failed call.
-        error: ProviderError,
-        /// Number of the attempt that failed.
-        attempt: u32,
-        /// Part of the answer had come.
-        has_content: bool,
-        /// The arm was called; else there was no room for the call.
-        was_called: bool,
-    },
-    /// Ask for a summary; [`Input::CompactionBegun`], [`Input::Compacted`].
-    Compact(CompactionRequest),
-    /// Compare the ways to go; [`Input::Conferred`].
-    Confer,
-    /// Say how the work of the turn is checked, which would end like this; [`Input::Found`],
-    /// [`Input::Prove`] or [`Input::WorkCheckOutcome`].
-    Check(Outcome),
-    /// Ask a reviewer; [`Input::Found`].
-    Review,
-    /// Draw the conclusion; [`Input::WorkCheckOutcome`].
-    Conclude(Finding),
-    /// Stop waiting for an arm, room, a summary, a comparison or a review.
-    StopWaiting,
-    /// Judge a call; [`Input::Judged`].
-    Judge(ToolCall),
-    /// A person answered for later calls, too: by the rule that was shown, or by their own.
-    Remember {
-        /// The call that was asked about.
-        call: CallId,
-        /// The person's own rule.
-        rule: Option<String>,
-    },
-    /// The call may run outside the sandbox from now on.
-    LetOutside(CallId),
-    /// Run a call of the model; [`Input::ToolDone`] or [`Input::Walled`].
-    RunTool(ToolCall),
-    /// Run one of the project's checks; [`Input::ToolDone`] or [`Input::Walled`].
-    RunCheck(ToolCall),
-    /// Judge no more and ask running calls to stop.
-    StopTools,
-    /// Stop what still runs, at once.
-    AbortTools,
-    /// Report [`Input::Woke`] after this long.
-    Sleep(Duration),
-    /// Do not wake any more.
-    CancelSleep,
-    /// Tell the front ends.
-    Emit(Event),
+impl From<CallInput> for Input {
+    fn from(input: CallInput) -> Self {
+        Self::Call(input)
+    }
+}
+
+impl From<CompactionInput> for Input {
+    fn from(input: CompactionInput) -> Self {
+        Self::Compaction(input)
+    }
+}
+
+impl From<FinishInput> for Input {
+    fn from(input: FinishInput) -> Self {
+        Self::Finish(input)
+    }
 }

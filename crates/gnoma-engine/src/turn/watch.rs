@@ -7,7 +7,7 @@ use gnoma_core::{
 use serde_json::Value;
 
 use crate::{
-    detect::{PatchSpiral, RedCheck, RepeatVerdict, Repetition, SameCall},
+    detect::{PatchSpiral, RedCheck, RepeatVerdict, SameCall},
     prompt,
     routing::signals::ToolHandling,
 };
@@ -18,9 +18,6 @@ const TELL_REPEATS: u32 = 2;
 const STOP_REPEATS: u32 = 4;
 /// The same for a lean arm, which was not offered the tool in one round by then.
 const STOP_LEAN_REPEATS: u32 = 3;
-
-/// Signs of a loop in a call's arguments before it counts as one: files may repeat themselves.
-const ARGUMENT_LOOPS: u32 = 3;
 
 /// The advice to the model, and the place where it is given.
 #[derive(Debug)]
@@ -34,9 +31,6 @@ pub(super) enum Advice {
 /// The detectors of one turn.
 #[derive(Debug, Default)]
 pub(super) struct TurnDetectors {
-    repetition: Repetition,
-    /// Signs of a loop in the arguments of this answer.
-    argument_loops: u32,
     spiral: PatchSpiral,
     same_call: SameCall,
     check: RedCheck,
@@ -54,23 +48,6 @@ pub(super) struct TurnDetectors {
 }
 
 impl TurnDetectors {
-    /// A new answer begins.
-    pub(super) fn new_answer(&mut self) {
-        self.repetition = Repetition::default();
-        self.argument_loops = 0;
-    }
-
-    /// Reports whether the streamed text has become a loop.
-    pub(super) fn text_repeats(&mut self, piece: &str) -> bool {
-        self.repetition.push(piece)
-    }
-
-    /// Reports whether the arguments that are being written have become a loop.
-    pub(super) fn arguments_repeat(&mut self, piece: &str) -> bool {
-        self.argument_loops += u32::from(self.repetition.push(piece));
-        self.argument_loops >= ARGUMENT_LOOPS
-    }
-
     /// Looks at a call that is over.
     pub(super) fn record_call(
         &mut self,
@@ -136,9 +113,9 @@ impl TurnDetectors {
         self.stuck.take()
     }
 
-    /// A tool that is not offered in the next round.
+    /// A tool that a lean arm is not offered in the next round.
     pub(super) fn withheld_tool(&self) -> Option<&str> {
-        self.withheld.as_deref().filter(|_| self.is_lean)
+        self.withheld.as_deref()
     }
 
     /// Records a check of the project that passed.

@@ -10,13 +10,13 @@ use gnoma_core::{
     tool::Access,
 };
 use gnoma_engine::{
-    Arm, PersistenceOptions, Routes,
+    PersistenceOptions, Routes, connect_arm,
     resume::{self, MeasuredPrefix},
-    routing::{self, RoutingOptions},
+    routing::RoutingPorts,
     tokens,
 };
 use gnoma_guard::firewall::Connection;
-use gnoma_router::{Router, Tuning, rules::Roles};
+use gnoma_router::{Arm, Router, RouterSettings, Tuning, rules::Roles};
 use gnoma_testkit::{Answer, FakeProvider, FakeStore, FakeTool, ScriptedOutcome};
 use proptest::prelude::*;
 
@@ -50,8 +50,9 @@ fn resumed_measured(
     let firewall = firewall();
     let connection = Connection::new(Arc::clone(&provider) as _, false);
     let price = Price { input: 1_000_000, output: 1_000_000, ..Price::default() };
-    let arm = Arm { context_window: window, price: Some(price), ..Arm::new(connection, "m") };
-    let routes = Arc::new(Routes::with_single_arm(arm));
+    let (arm, connection) = connect_arm(connection, "m");
+    let arm = Arm { context_window: window, price: Some(price), ..arm };
+    let routes = Arc::new(Routes::with_single_arm((arm, connection)));
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text(LONG));
     let mode = (PermissionMode::Bypass, false);
     let handle = spawn_measured(routes, firewall, vec![Arc::new(look)], mode, keeping, history);
@@ -312,19 +313,21 @@ async fn the_arm_for_chores_is_asked_and_the_last_one_where_it_fails() {
     let firewall = firewall();
     let name = |model: &str| ModelRef { provider: "fake".into(), model: model.into() };
     let roles = Roles { small: Some(name("small")), ..Roles::default() };
-    let options = RoutingOptions {
+    let settings = RouterSettings {
         roles,
-        strategy: routing::Strategy::Single,
+        strategy: gnoma_router::Strategy::Single,
         pinned: Some(name("large")),
-        ..RoutingOptions::default()
+        ..RouterSettings::default()
     };
-    let routes = Arc::new(Routes::new(Router::new(Tuning::default()), options));
+    let routes =
+        Arc::new(Routes::new(Router::new(Tuning::default()), settings, RoutingPorts::default()));
     let [large, small] = [(); 2].map(|()| Arc::new(FakeProvider::default()));
     let arm = |model: &str, provider: &Arc<FakeProvider>| {
         let provider = Connection::new(Arc::clone(provider) as _, false);
-        Arm { host: model.into(), ..Arm::new(provider, model) }
+        let (arm, connection) = connect_arm(provider, model);
+        (Arm { host: model.into(), ..arm }, connection)
     };
-    routes.set_arms(vec![arm("large", &large), arm("small", &small)], Vec::new());
+    routes.set_arms([arm("large", &large), arm("small", &small)]);
     let mode = (PermissionMode::Bypass, false);
     let none = PersistenceOptions::default();
     let handle = spawn(routes, Arc::clone(&firewall), Vec::new(), mode, none, Vec::new());

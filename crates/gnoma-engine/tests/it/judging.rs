@@ -15,7 +15,7 @@ use gnoma_core::{
 };
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
-use gnoma_engine::{Arm, MissingFilesError, Options, PersistenceOptions, Routes, Session};
+use gnoma_engine::{MissingFilesError, Options, PersistenceOptions, Routes, Session, connect_arm};
 use gnoma_guard::{
     firewall::Connection,
     permission::{Origin, Permissions, Rule, RuleAction},
@@ -123,7 +123,7 @@ async fn waiting_for_files(
     let name = tool.spec().name.clone();
     let answers = vec![Answer::calls(&[("c", &name, "{}")]), Answer::text("ok")];
     let provider = Arc::new(FakeProvider::new(answers));
-    let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
+    let arm = connect_arm(Connection::new(Arc::clone(&provider) as _, false), "m");
     let (routes, tools) =
         (Arc::new(Routes::with_single_arm(arm)), vec![Arc::new(tool.clone()) as _]);
     let mode = (PermissionMode::Bypass, false);
@@ -234,7 +234,7 @@ async fn a_call_that_starts_a_session_runs_alone_and_as_the_tool_that_starts_ses
 async fn a_person_reads_why_both_calls_ask() {
     let (tools, ..) = starting();
     let provider = Arc::new(FakeProvider::new(vec![Answer::calls(&[("a", "load", "{}")])]));
-    let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
+    let arm = connect_arm(Connection::new(Arc::clone(&provider) as _, false), "m");
     let mode = (PermissionMode::Bypass, true);
     let routes = Arc::new(Routes::with_single_arm(arm));
     let none = (Vec::new(), None);

@@ -17,8 +17,8 @@ fn lean_session_in(folder: &Path, more: Vec<FakeTool>, answers: Vec<Answer>) -> 
     let bash = FakeTool::new("bash", Access::Execute, |_| ToolOutcome::success_text("ok"));
     let read = read.with_touches(TouchedResource::Path("path".into()));
     let tools = [read, bash].into_iter().chain(more).map(|tool| Arc::new(tool) as Arc<dyn Tool>);
-    let mut arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
-    arm.lean = Some(true);
+    let mut arm = connect_arm(Connection::new(Arc::clone(&provider) as _, false), "m");
+    arm.0.lean = Some(true);
     let routes = Arc::new(Routes::with_single_arm(arm));
     let mode = (PermissionMode::Bypass, false);
     let options = options(

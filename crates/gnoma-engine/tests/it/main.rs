@@ -29,7 +29,7 @@ use gnoma_core::{
 };
 use gnoma_engine::resume::MeasuredPrefix;
 use gnoma_engine::{
-    Arm, GatePlace, Handle, LastRequest, Limits, PersistenceOptions, Routes, Session,
+    GatePlace, Handle, LastRequest, Limits, PersistenceOptions, Routes, Session, connect_arm,
     session::Options,
 };
 use gnoma_guard::{
@@ -71,7 +71,7 @@ fn start_keeping(
     history: Vec<Arc<Message>>,
 ) -> Run {
     let firewall = firewall();
-    let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
+    let arm = connect_arm(Connection::new(Arc::clone(&provider) as _, false), "m");
     let routes = Arc::new(Routes::with_single_arm(arm));
     let handle = spawn(routes, firewall, tools, (mode, interactive), keeping, history);
     Run { handle, provider }

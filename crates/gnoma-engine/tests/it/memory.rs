@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use gnoma_core::{Command, Event, Message, StopReason, StreamEvent, Usage, tool::Access};
-use gnoma_engine::{Arm, LastRequest, PersistenceOptions, Routes};
+use gnoma_engine::{LastRequest, PersistenceOptions, Routes, connect_arm};
 use gnoma_guard::firewall::Connection;
+use gnoma_router::Arm;
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
 use super::{Run, spawn_gauged};
@@ -36,7 +37,8 @@ fn told(text: &str, input: u64, cache_read: u64) -> Answer {
 fn begin(window: Option<u32>, gauge: &Arc<LastRequest>) -> Run {
     let provider = Arc::new(FakeProvider::new(Vec::new()));
     let connection = Connection::new(Arc::clone(&provider) as _, false);
-    let arm = Arm { context_window: window, ..Arm::new(connection, "m") };
+    let (arm, connection) = connect_arm(connection, "m");
+    let arm = (Arm { context_window: window, ..arm }, connection);
     let look = Arc::new(FakeTool::new("look", Access::Read, |_| {
         gnoma_core::ToolOutcome::success_text("x")
     }));

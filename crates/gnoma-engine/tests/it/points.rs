@@ -9,7 +9,7 @@ use gnoma_core::{
     session::PermissionMode,
     tool::{Access, BoxFuture},
 };
-use gnoma_engine::{Arm, PersistenceOptions, Routes, Session, session::Options};
+use gnoma_engine::{PersistenceOptions, Routes, Session, connect_arm, session::Options};
 use gnoma_guard::firewall::Connection;
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 use tokio::time::{Duration, sleep};
@@ -73,7 +73,7 @@ fn writes() -> Vec<Answer> {
 
 fn begin(answers: Vec<Answer>, listener: &Arc<Listener>, mode: PermissionMode) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
-    let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
+    let arm = connect_arm(Connection::new(Arc::clone(&provider) as _, false), "m");
     let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("done"));
     let options = options(
         Arc::new(Routes::with_single_arm(arm)),

@@ -7,7 +7,7 @@ use gnoma_core::{
     session::{PermissionMode, SessionState},
     tool::{Access, TouchedResource},
 };
-use gnoma_engine::{Arm, Handle, PersistenceOptions, Routes};
+use gnoma_engine::{Handle, PersistenceOptions, Routes, connect_arm};
 use gnoma_guard::{
     firewall::{self, Connection, Firewall, Policy},
     secrets::Scanner,
@@ -95,7 +95,7 @@ impl Side {
 
 fn sides(firsts: [u64; 2]) -> [Side; 2] {
     let provider = Arc::new(FakeProvider::default());
-    let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
+    let arm = connect_arm(Connection::new(Arc::clone(&provider) as _, false), "m");
     let routes = Arc::new(Routes::with_single_arm(arm));
     [side(&routes, &provider, "left", firsts[0]), side(&routes, &provider, "right", firsts[1])]
 }

@@ -4,20 +4,20 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    Command, Content, ErrorKind, Event, ModelRef, Price, ProviderError, StopReason, StreamEvent,
-    ToolOutcome, Usage,
+    Command, Content, ErrorKind, Event, Price, ProviderError, StopReason, StreamEvent, ToolOutcome,
+    Usage,
     ledger::{Amount, Ledger as _, Limit, PoolDraw, Total, Unit, Window},
     session::{Outcome, PermissionMode, SessionState},
     tool::Access,
 };
 use gnoma_engine::{
-    Arm, GatePlace, Handle, Limits, PersistenceOptions, Routes, Session,
-    routing::{self, Verify},
+    GatePlace, Handle, Limits, PersistenceOptions, Routes, Session, connect_arm,
+    routing::{OWN, RoutingPorts},
     session::Options,
 };
 use gnoma_guard::{firewall::Connection, permission::Permissions};
 use gnoma_router::{
-    Prior, Router, Tuning,
+    Arm, Prior, Published, Router, RouterSettings, Tuning, Verify,
     pool::{self, Caps, Scope},
 };
 use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
@@ -171,28 +171,25 @@ fn session_options<const N: usize>(
     let since = move || i64::try_from(begun.elapsed().as_millis()).unwrap();
     let routes = Routes::new(
         Router::new(Tuning::default()),
-        routing::RoutingOptions {
-            strategy: routing::Strategy::Single,
+        RouterSettings {
+            strategy: gnoma_router::Strategy::Single,
             verify: Verify::Off,
             limits: pool::PoolLimits::new(caps),
+            ..RouterSettings::default()
+        },
+        RoutingPorts {
             ledger: Some(Arc::new(ledger.clone())),
             now_ms: Box::new(move || NOON_MS + since()),
-            ..routing::RoutingOptions::default()
+            ..RoutingPorts::default()
         },
     );
-    let known = arms.iter().map(|(model, _, _, quality)| gnoma_router::Arm {
-        id: ModelRef { provider: "fake".into(), model: (*model).to_owned() },
-        facts: Default::default(),
-        priors: Default::default(),
-        overall: Some(Prior { quality: *quality, cost: 0.1, tasks: 300.0 }),
-    });
-    let known = known.collect();
-    let arms = arms.map(|(model, provider, price, _)| {
-        let connection = Connection::new(provider, false);
+    routes.set_arms(arms.map(|(model, provider, price, quality)| {
+        let overall = Some(Prior { quality, cost: 0.1, tasks: 300.0 });
+        let published = Arc::new(Published { overall, ..Published::default() });
         let (host, account) = (model.into(), "FAKE_KEY".into());
-        Arm { price: Some(price), host, account, ..Arm::new(connection, model) }
-    });
-    routes.set_arms(arms.into(), known);
+        let (arm, connection) = connect_arm(Connection::new(provider, false), model);
+        (Arm { price: Some(price), host, account, published, ..arm }, connection)
+    }));
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("seen"));
     Options {
         id: scope.session().to_owned(),
@@ -259,7 +256,7 @@ async fn live(scope: Scope, calls: Vec<Call>, ledger: FakeLedger, caps: Caps) ->
     while provider.requests().len() < calls.len() && done.refusals.is_empty() {
         assert!(handle.send_command(Command::Send { content: vec![Content::from_text("go on")] }));
         match turn(&mut handle, &mut done).await {
-            Outcome::Failed { error, .. } if error.provider == routing::OWN => {
+            Outcome::Failed { error, .. } if error.provider == OWN => {
                 done.refusals.push(error.message);
             }
             Outcome::Complete { .. } => (),

@@ -11,7 +11,7 @@ use gnoma_core::{
     tool::{Access, ToolKind, TouchedResource},
 };
 use gnoma_engine::{
-    Arm, Limits, PersistenceOptions, Routes, Session, context::Strategy, session::Options,
+    Limits, PersistenceOptions, Routes, Session, connect_arm, context::Strategy, session::Options,
 };
 use gnoma_guard::firewall::Connection;
 use gnoma_testkit::{Answer, FakeProvider, FakeResultStore, FakeTool};
@@ -25,7 +25,7 @@ const TURNS: usize = 4;
 
 fn begin(strategy: Strategy, tools: Vec<FakeTool>, keeping: PersistenceOptions) -> Run {
     let provider = Arc::new(FakeProvider::new(Vec::new()));
-    let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
+    let arm = connect_arm(Connection::new(Arc::clone(&provider) as _, false), "m");
     let tools = tools.into_iter().map(|tool| Arc::new(tool) as _).collect();
     let routes = Arc::new(Routes::with_single_arm(arm));
     let mode = (PermissionMode::Bypass, false);

@@ -7,7 +7,7 @@ use gnoma_core::{
     session::{NoticeLevel, PermissionMode, SessionState, StepTurn},
     tool::Access,
 };
-use gnoma_engine::{Arm, Handle, PersistenceOptions, Routes};
+use gnoma_engine::{Handle, PersistenceOptions, Routes, connect_arm};
 use gnoma_guard::firewall::Connection;
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
@@ -15,7 +15,8 @@ use super::{MAX_WAIT, firewall, spawn};
 
 fn session(answers: Vec<Answer>) -> Handle {
     let provider = Arc::new(FakeProvider::new(answers));
-    let routes = Arc::new(Routes::with_single_arm(Arm::new(Connection::new(provider, false), "m")));
+    let routes =
+        Arc::new(Routes::with_single_arm(connect_arm(Connection::new(provider, false), "m")));
     let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("done"));
     let mode = (PermissionMode::Auto, false);
     spawn(

@@ -5,13 +5,13 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gnoma_config::settings::ArmSettings;
 use gnoma_core::{ModelInfo, ModelRef, Price};
-use gnoma_engine::{Arm, arm::LEAN_WINDOW_TOKENS, context::Wire};
+use gnoma_engine::connect_arm;
 use gnoma_guard::firewall::{Connection, ProviderFacts};
 use gnoma_llm::{
     KNOWN, Protocol,
     catalogue::{ListedModel, Overlay},
 };
-use gnoma_router::{ArmFacts, classify, priors};
+use gnoma_router::{Arm, Published, Wire, arm::LEAN_WINDOW_TOKENS, classify, priors};
 
 use crate::{
     HostError, ProcessResources, Result, agents, crate_options, guard_setup, model_list::ModelList,
@@ -34,45 +34,14 @@ const SMALL_BILLIONS: f64 = 4.0;
 /// Larger numbers in a model's name are no sizes.
 const MOST_BILLIONS: f64 = 2_000.0;
 
-/// The facts that a server told about a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ReportedModel {
-    /// The context window of the model, in tokens.
-    pub window: Option<u32>,
-    /// The number of the model's parameters.
-    pub parameters: Option<u64>,
-}
-
-impl From<&ModelInfo> for ReportedModel {
-    fn from(model: &ModelInfo) -> Self {
-        Self { window: model.context_window, parameters: model.parameters }
-    }
-}
-
-impl ReportedModel {
-    /// This, and where it says nothing the other.
-    pub(crate) fn with_fallback(self, other: Self) -> Self {
-        Self {
-            window: self.window.or(other.window),
-            parameters: self.parameters.or(other.parameters),
-        }
-    }
-}
-
-/// The connection to a provider and where it leads.
+/// The connection to a provider and what holds for all its models.
 #[derive(Clone)]
 struct Line {
     connection: Connection,
     /// `true` if the provider is one of the servers that users run themselves.
     is_own: bool,
-    /// `true` if what the provider is sent stays on this machine.
-    stays_here: bool,
-    /// `true` if the provider is a server that users run themselves, on this machine.
-    is_here: bool,
-    wire: Wire,
-    host: Arc<str>,
-    /// The source of the key.
-    account: Arc<str>,
+    /// An arm of the provider, without a model.
+    arm: Arm,
 }
 
 /// Makes arms out of names. One connection a provider.
@@ -81,12 +50,6 @@ pub(crate) struct ArmFactory {
     shared: ProcessResources,
     catalogue: Overlay,
     lines: HashMap<String, Line>,
-}
-
-/// An arm, and what was published of it.
-pub(crate) struct BuiltArm {
-    pub arm: Arm,
-    pub published: gnoma_router::Arm,
 }
 
 impl ArmFactory {
@@ -123,11 +86,15 @@ impl ArmFactory {
         self.provider_line(name).map(|line| line.connection.clone())
     }
 
-    /// Makes an arm. `told`: what its server told of it.
+    /// Makes an arm, and gives the connection to call it. `told`: what its server told of it.
     ///
     /// # Errors
     /// Its provider may not or cannot be asked.
-    pub(crate) fn make_arm(&mut self, name: &ModelRef, told: ReportedModel) -> Result<BuiltArm> {
+    pub(crate) fn make_arm(
+        &mut self,
+        name: &ModelRef,
+        told: &ModelInfo,
+    ) -> Result<(Arm, Connection)> {
         if name.provider == agents::PROVIDER {
             return self.make_agent_arm(name);
         }
@@ -135,12 +102,11 @@ impl ArmFactory {
         let listed = self.catalogue.lookup(&name.provider, &name.model);
         let said = self.settings.arms.get(&name.to_string());
         let arm = self.build_arm(name, &line, listed.as_ref(), said, told);
-        let published = published_arm(name, listed.as_ref(), arm.price, line.is_own);
-        Ok(BuiltArm { arm, published })
+        Ok((arm, line.connection))
     }
 
     /// Makes the arm of another program's agent. Starts nothing.
-    fn make_agent_arm(&self, name: &ModelRef) -> Result<BuiltArm> {
+    fn make_agent_arm(&self, name: &ModelRef) -> Result<(Arm, Connection)> {
         let Some(agent) = self.settings.agents.find_by_name(&name.model) else {
             let all = self.settings.agents.iter().map(|agent| agent.settings.name.as_str());
             let all = all.collect::<Vec<_>>().join(", ");
@@ -156,6 +122,7 @@ impl ArmFactory {
             .map_err(|error| HostError::usage(error.to_string()))?;
         let said = self.settings.arms.get(&name.to_string());
         let price = resolve_model_price(said, None, false);
+        let (arm, connection) = connect_arm(connection, name.model.as_str());
         let arm = Arm {
             context_window: said.and_then(|said| said.context),
             vision: false,
@@ -167,9 +134,10 @@ impl ArmFactory {
             account: format!("{}'s own login", name.model).into(),
             wire: Wire::Agent,
             only_chosen: !agent.settings.automatic,
-            ..Arm::new(connection, name.model.as_str())
+            published: Arc::new(published_facts(&name.model, None, price, false)),
+            ..arm
         };
-        Ok(BuiltArm { arm, published: published_arm(name, None, price, false) })
+        Ok((arm, connection))
     }
 
     /// Limits an answer to what the user allows every model and what the settings or else the provider's list allow
@@ -187,19 +155,22 @@ impl ArmFactory {
         line: &Line,
         listed: Option<&ListedModel>,
         said: Option<&ArmSettings>,
-        told: ReportedModel,
+        told: &ModelInfo,
     ) -> Arm {
         let provider = &self.settings.provider;
         let can = |said: Option<bool>, listed: Option<bool>| said.or(listed).unwrap_or(true);
         let abilities = listed.map(|model| model.capabilities);
         let configured = provider.context.get(&name.provider).copied();
         let window = listed.and_then(|model| u32::try_from(model.context_window).ok());
-        let here = if line.wire == Wire::Ollama { Some(OLLAMA_WINDOW_TOKENS) } else { told.window };
+        let here = if line.arm.wire == Wire::Ollama {
+            Some(OLLAMA_WINDOW_TOKENS)
+        } else {
+            told.context_window
+        };
         let window = said.and_then(|said| said.context).or(configured).or(here).or(window);
         let is_small = is_small(&name.model, told, window);
+        let price = resolve_model_price(said, listed, line.arm.local);
         Arm {
-            local: line.is_here,
-            stays_here: line.stays_here,
             // Wherever it stands: a full tool set would fill a small window, and confuse a small model.
             lean: Some(
                 said.and_then(|said| said.small)
@@ -215,13 +186,12 @@ impl ArmFactory {
                 .is_ok_and(|profile| gnoma_llm::always_thinks(&profile, &name.model)),
             thinking: can(said.and_then(|said| said.thinking), abilities.map(|can| can.thinking)),
             structured_output: can(None, abilities.map(|can| can.structured_output)),
-            price: resolve_model_price(said, listed, line.is_here),
+            price,
             cost_weight: said.and_then(|said| said.cost_weight).unwrap_or(1.0),
             pools: said.map(|said| said.pools.clone()).unwrap_or_default().into(),
-            host: Arc::clone(&line.host),
-            account: Arc::clone(&line.account),
-            wire: line.wire,
-            ..Arm::new(line.connection.clone(), name.model.as_str())
+            published: Arc::new(published_facts(&name.model, listed, price, line.is_own)),
+            id: ModelRef { model: name.model.clone(), ..line.arm.id.clone() },
+            ..line.arm.clone()
         }
     }
 
@@ -254,12 +224,14 @@ impl ArmFactory {
         guard_setup::to_privacy(self.settings.privacy)
             .check_provider(&facts)
             .map_err(|error| HostError::usage(error.to_string()))?;
-        Ok(Line { connection, is_own, stays_here, is_here, wire, host, account })
+        let (arm, connection) = connect_arm(connection, "");
+        let arm = Arm { local: is_here, stays_here, wire, host, account, ..arm };
+        Ok(Line { connection, is_own, arm })
     }
 }
 
 /// Reports whether a model has a small window, or few parameters according to its server or its name.
-fn is_small(model: &str, told: ReportedModel, window: Option<u32>) -> bool {
+fn is_small(model: &str, told: &ModelInfo, window: Option<u32>) -> bool {
     let told = told.parameters.map(|count| count as f64 / UNITS_A_BILLION);
     let billions = told.or_else(|| named_billions(model));
     window.is_some_and(|window| window <= LEAN_WINDOW_TOKENS)
@@ -278,19 +250,16 @@ fn wire_of(protocol: Protocol) -> Wire {
     }
 }
 
-/// The price of an arm and what was published of it, whether it can be asked or not.
-pub(crate) fn known_arm(
-    settings: &RoutingSettings,
-    catalogue: &Overlay,
-    name: &ModelRef,
-) -> (Option<Price>, gnoma_router::Arm) {
+/// An arm with its price and what was published of it, and nothing else, whether it can be asked or not.
+pub(crate) fn known_arm(settings: &RoutingSettings, catalogue: &Overlay, name: &ModelRef) -> Arm {
     let is_own = KNOWN.iter().any(|known| known.name == name.provider && known.local);
     let listed = catalogue.lookup(&name.provider, &name.model);
     let profile = crate_options::provider_profile(&settings.provider, &name.provider);
     let is_here =
         is_own && profile.is_ok_and(|profile| crate_options::is_this_machine(&profile.base_url));
     let price = resolve_model_price(settings.arms.get(&name.to_string()), listed.as_ref(), is_here);
-    (price, published_arm(name, listed.as_ref(), price, is_own))
+    let published = Arc::new(published_facts(&name.model, listed.as_ref(), price, is_own));
+    Arm { price, published, ..Arm::new(name.clone()) }
 }
 
 /// The host of an address, with its port: servers of one machine are not ill together.
@@ -326,32 +295,28 @@ fn resolve_model_price(
     })
 }
 
-/// Returns the published facts about an arm that the router starts from.
-fn published_arm(
-    name: &ModelRef,
+/// Returns the published facts about a model that the router starts from.
+fn published_facts(
+    model: &str,
     listed: Option<&ListedModel>,
     price: Option<Price>,
     is_own: bool,
-) -> gnoma_router::Arm {
+) -> Published {
     let is_free = price.is_some_and(|price| price.is_free());
     let paid = price.filter(|price| !price.is_free());
-    let by_size = || is_own.then(|| parameter_billions(&name.model) * DOLLARS_PER_BILLION);
-    let facts = ArmFacts {
-        output_price: paid.map(|price| price.output as f64 / MICRO).or_else(by_size),
-        released: listed.and_then(|model| model.released),
-        open_weights: listed.and_then(|model| model.open_weights).or(is_own.then_some(true)),
-    };
-    let mut measured = priors::find_measured(&name.model).unwrap_or_default();
+    let by_size = || is_own.then(|| parameter_billions(model) * DOLLARS_PER_BILLION);
+    let mut measured = priors::find_measured(model).unwrap_or_default();
     if is_free {
         // What others paid for it is not paid here.
         measured.overall.iter_mut().chain(measured.by_kind.values_mut()).for_each(|prior| {
             prior.cost = 0.0;
         });
     }
-    gnoma_router::Arm {
-        id: name.clone(),
-        facts,
-        priors: classify::by_type(&measured.by_kind),
+    Published {
+        output_price: paid.map(|price| price.output as f64 / MICRO).or_else(by_size),
+        released: listed.and_then(|model| model.released),
+        open_weights: listed.and_then(|model| model.open_weights).or(is_own.then_some(true)),
+        by_kind: classify::by_type(&measured.by_kind),
         overall: measured.overall,
     }
 }
@@ -426,10 +391,11 @@ mod tests {
         let settings =
             ProjectSettings::from(gnoma_config::load_settings(&sources).unwrap()).routing;
         let name = ModelRef { provider: "ollama".into(), model: "qwen3:4b".into() };
-        let known = known_arm(&settings, &Overlay::default(), &name).0;
+        let known = known_arm(&settings, &Overlay::default(), &name).price;
         let made = ArmFactory::new(settings, ProcessResources::default(), Overlay::default())
-            .make_arm(&name, ReportedModel::default());
-        let arm = made.unwrap().arm;
+            .make_arm(&name, &ModelInfo::default());
+        let (arm, connection) = made.unwrap();
+        assert_eq!(connection.provider_facts().local, arm.local);
         assert_eq!(known, arm.price, "what is listed is what is asked");
         arm
     }
@@ -437,16 +403,16 @@ mod tests {
     #[test]
     fn a_server_elsewhere_is_neither_local_nor_known_to_be_free() {
         let here = ollama_at("http://127.0.0.1:11434");
-        assert!(here.local && here.provider_facts().local);
+        assert!(here.local);
         assert_eq!(here.price, Some(Price::default()));
         let elsewhere = ollama_at("http://203.0.113.7:11434");
-        assert!(!elsewhere.local && !elsewhere.provider_facts().local);
+        assert!(!elsewhere.local);
         assert_eq!(elsewhere.price, None);
     }
 
     #[test]
     fn small_models_of_ones_own_get_the_lean_tools() {
-        let made = |provider: &str, model: &str, told: ReportedModel| {
+        let made = |provider: &str, model: &str, told: ModelInfo| {
             let folder = tempfile::tempdir().unwrap();
             let text = "[provider.api_keys]\ngroq = \"k\"\n[[arms]]\nid = \"llamacpp/odd-1b\"\nsmall = false\n\
                         [[arms]]\nid = \"groq/odd\"\nsmall = true\n";
@@ -457,9 +423,13 @@ mod tests {
             let name = ModelRef { provider: provider.into(), model: model.into() };
             let mut maker =
                 ArmFactory::new(settings, ProcessResources::default(), Overlay::default());
-            maker.make_arm(&name, told).unwrap().arm.tier() == Tier::Lean
+            maker.make_arm(&name, &told).unwrap().0.tier() == Tier::Lean
         };
-        let told = |parameters| ReportedModel { window: Some(65_536), parameters };
+        let told = |parameters| ModelInfo {
+            context_window: Some(65_536),
+            parameters,
+            ..ModelInfo::default()
+        };
         assert!(made("llamacpp", "mine", told(Some(1_777_088_000))));
         assert!(made("llamacpp", "qwen2.5-coder-1.5b", told(None)));
         assert!(!made("llamacpp", "mine", told(Some(7_000_000_000))));
@@ -487,12 +457,8 @@ mod tests {
 
     #[test]
     fn a_small_model_of_ones_own_is_not_taken_for_a_large_one() {
-        let name = |model: &str| ModelRef { provider: "ollama".into(), model: model.into() };
         let price = |model: &str| {
-            published_arm(&name(model), None, Some(Price::default()), true)
-                .facts
-                .output_price
-                .unwrap()
+            published_facts(model, None, Some(Price::default()), true).output_price.unwrap()
         };
         assert!(price("a:4b") < price("a:70b") && price("a:70b") < 1.0);
     }

@@ -6,9 +6,11 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::{join_all, select_all};
 use gnoma_core::{ModelInfo, ModelRef, sync::Mutex, task::box_future};
 use gnoma_engine::Routes;
+use gnoma_guard::firewall::Connection;
+use gnoma_router::Arm;
 use tokio::{sync::watch, task::JoinSet};
 
-use super::arms::{ArmFactory, BuiltArm, ReportedModel};
+use super::arms::ArmFactory;
 use crate::model_list::{ModelList, ModelListViewer};
 
 /// Models of one server that become arms unasked.
@@ -17,9 +19,9 @@ const MOST_MODELS: usize = 4;
 const MUTE: [&str; 3] = ["embed", "rerank", "whisper"];
 
 /// The models that servers have, in the order the servers were asked, with what they told about each.
-pub(super) type FoundModels = Vec<(ModelRef, ReportedModel)>;
-/// The published facts about the arms, as they are now.
-pub(super) type KnownArms = Arc<Mutex<Vec<gnoma_router::Arm>>>;
+pub(super) type FoundModels = Vec<(ModelRef, ModelInfo)>;
+/// The arms as they are now.
+pub(super) type KnownArms = Arc<Mutex<Arc<[Arc<Arm>]>>>;
 
 /// Returns the models that the servers have. A server that does not answer has none.
 pub(super) async fn discover_models(lists: &[Arc<ModelList>]) -> FoundModels {
@@ -40,8 +42,7 @@ fn usable_models(provider: &str, models: Vec<ModelInfo>) -> FoundModels {
         !MUTE.iter().any(|word| id.contains(word))
     };
     let name = |model: ModelInfo| {
-        let told = ReportedModel::from(&model);
-        (ModelRef { provider: provider.to_owned(), model: model.id }, told)
+        (ModelRef { provider: provider.to_owned(), model: model.id.clone() }, model)
     };
     models.into_iter().filter(speaks).take(MOST_MODELS).map(name).collect()
 }
@@ -64,19 +65,22 @@ impl DiscoverySources {
     }
 
     /// All arms, with those that were found.
-    pub(super) fn make_arms(&mut self, found: &FoundModels) -> Vec<BuiltArm> {
+    pub(super) fn make_arms(&mut self, found: &FoundModels) -> Vec<(Arm, Connection)> {
         let mut names = self.arms.clone();
         for (name, new) in found {
             let is_on = self.maker.settings().arms.get(&name.to_string());
             let is_on = is_on.is_none_or(|said| said.enabled);
             match names.iter_mut().find(|(known, _)| known == name) {
-                Some((_, told)) => *told = told.with_fallback(*new),
-                None if is_on => names.push((name.clone(), *new)),
+                Some((_, told)) => {
+                    told.context_window = told.context_window.or(new.context_window);
+                    told.parameters = told.parameters.or(new.parameters);
+                }
+                None if is_on => names.push((name.clone(), new.clone())),
                 None => (),
             }
         }
         let maker = &mut self.maker;
-        names.iter().filter_map(|(name, told)| maker.make_arm(name, *told).ok()).collect()
+        names.iter().filter_map(|(name, told)| maker.make_arm(name, told).ok()).collect()
     }
 
     /// Puts all arms into effect, with those that were found.
@@ -86,11 +90,9 @@ impl DiscoverySources {
     }
 
     /// Puts these arms into effect.
-    pub(super) fn apply_arms(&self, routes: &Routes, made: Vec<BuiltArm>) {
-        let (arms, known): (_, Vec<_>) =
-            made.into_iter().map(|made| (made.arm, made.published)).unzip();
-        self.known.lock().clone_from(&known);
-        routes.set_arms(arms, known);
+    pub(super) fn apply_arms(&self, routes: &Routes, made: Vec<(Arm, Connection)>) {
+        routes.set_arms(made);
+        *self.known.lock() = routes.arms();
     }
 }
 
@@ -154,9 +156,9 @@ mod tests {
     use std::{path::Path, sync::atomic::AtomicBool};
 
     use gnoma_config::Sources;
-    use gnoma_engine::routing::RoutingOptions;
+    use gnoma_engine::routing::RoutingPorts;
     use gnoma_llm::catalogue::Overlay;
-    use gnoma_router::{Router, Tuning};
+    use gnoma_router::{Router, RouterSettings, Tuning};
     use gnoma_testkit::{Reply, Server};
     use tokio::time::{sleep, timeout};
 
@@ -174,7 +176,7 @@ mod tests {
         let named = ModelRef { provider: "here".into(), model: "named".into() };
         DiscoverySources {
             maker: ArmFactory::new(settings, shared.clone(), Overlay::default()),
-            arms: vec![(named, ReportedModel::default())],
+            arms: vec![(named, ModelInfo::default())],
             servers: vec!["here".to_owned()],
             known: KnownArms::default(),
         }
@@ -195,10 +197,11 @@ mod tests {
         let workshop = workshop(folder.path(), &server.url(), &ProcessResources::default());
         let known = Arc::clone(&workshop.known);
         let router = Router::new(Tuning::default());
-        let routes = Arc::new(Routes::new(router, RoutingOptions::default()));
+        let routes =
+            Arc::new(Routes::new(router, RouterSettings::default(), RoutingPorts::default()));
         let names = || {
             let arms = routes.arms();
-            arms.iter().map(|arm| arm.name().to_string()).collect::<Vec<_>>()
+            arms.iter().map(|arm| arm.id.to_string()).collect::<Vec<_>>()
         };
         let discovery = Discovery::start(workshop, Arc::clone(&routes), Some(EVERY));
         discovery.set_used(true);
@@ -245,7 +248,8 @@ mod tests {
         let opened = || {
             let workshop = workshop(folder.path(), &server.url(), &shared);
             let router = Router::new(Tuning::default());
-            let routes = Arc::new(Routes::new(router, RoutingOptions::default()));
+            let routes =
+                Arc::new(Routes::new(router, RouterSettings::default(), RoutingPorts::default()));
             (Discovery::start(workshop, Arc::clone(&routes), Some(EVERY)), routes)
         };
         let sessions: Vec<_> = (0..SESSIONS).map(|_| opened()).collect();

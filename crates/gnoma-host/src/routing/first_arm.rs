@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use gnoma_config::settings::{Provider, arm_named};
 use gnoma_core::{
-    ModelRef,
+    ModelInfo, ModelRef,
     protocol::{Overrides, SessionSpec},
 };
 use gnoma_guard::firewall::{Connection, Firewall};
@@ -13,7 +13,7 @@ use gnoma_net::Http;
 use tokio::time::timeout;
 
 use super::{
-    arms::{ArmFactory, ReportedModel},
+    arms::ArmFactory,
     owner::{self, PASSING_ON},
     roster::UnusableModel,
     slm,
@@ -36,12 +36,6 @@ const HOW_TO_START: &str = "no model is set up yet. Do one of these:
   ollama pull qwen3:8b           for Ollama on this machine; llama.cpp works too
   gnoma demo                     shows a whole turn without any of these
 `gnoma providers` lists what gnoma can talk to.";
-
-/// An arm, and what its server told of it.
-pub(super) struct FirstArm {
-    pub arm: ModelRef,
-    pub told: ReportedModel,
-}
 
 /// Returns the overrides of a run with the provider and model that its environment names, where no option does. A
 /// model that an option names is looked for by its own name, whatever provider the environment has.
@@ -191,14 +185,14 @@ pub(super) fn turned_off(settings: &RoutingSettings, provider: &str) -> BTreeSet
     gnoma_core::sort::to_set(off.filter(|arm| arm.provider == provider).map(|arm| arm.model))
 }
 
-/// Finds the arm that is asked first. Only servers on this machine are asked, unless nothing else tells a model.
+/// Finds the arm that is asked first, with what its server tells of it. Only servers on this machine are asked, unless nothing else tells a model.
 /// A model that is turned off is not chosen, unless it `is_pinned`: named for this run.
 pub(super) async fn find_first_arm(
     maker: &mut ArmFactory,
     http: &Http,
     firewall: &Firewall,
     is_pinned: bool,
-) -> Result<FirstArm> {
+) -> Result<(ModelRef, ModelInfo)> {
     let default = maker.settings().provider.default.clone();
     let name = match default {
         Some(name) => name,
@@ -214,9 +208,7 @@ pub(super) async fn find_first_arm(
     if name == agents::PROVIDER {
         let model = maker.settings().provider.model.clone().unwrap_or_default();
         let arm = ModelRef { provider: name, model };
-        return maker
-            .make_arm(&arm, ReportedModel::default())
-            .map(|_| FirstArm { arm, told: ReportedModel::default() });
+        return maker.make_arm(&arm, &ModelInfo::default()).map(|_| (arm, ModelInfo::default()));
     }
     if let Some(model) = &maker.settings().provider.model {
         owner::check_owner(&maker.settings().provider, &name, model)?;
@@ -224,9 +216,8 @@ pub(super) async fn find_first_arm(
     let connection = maker.connection(&name)?;
     let settings = maker.settings();
     let off = if is_pinned { BTreeSet::new() } else { turned_off(settings, &name) };
-    let (model, told) =
-        choose_model(&settings.provider, &name, &off, &connection, firewall).await?;
-    Ok(FirstArm { arm: ModelRef { provider: name, model }, told })
+    let told = choose_model(&settings.provider, &name, &off, &connection, firewall).await?;
+    Ok((ModelRef { provider: name, model: told.id.clone() }, told))
 }
 
 /// The provider that is asked when none is named: the first with a key, else a server on this machine.
@@ -260,27 +251,28 @@ pub(super) fn model_candidates<'p>(
     provider.model.as_deref().into_iter().chain(listed).chain(usual)
 }
 
-/// The model and, where the server tells, what it is. Only servers of people's own are asked.
+/// The model, with what its server tells of it. Only servers of people's own are asked.
 async fn choose_model(
     provider: &Provider,
     name: &str,
     off: &BTreeSet<String>,
     connection: &Connection,
     firewall: &Firewall,
-) -> Result<(String, ReportedModel)> {
+) -> Result<ModelInfo> {
     let known = KNOWN.iter().find(|known| known.name == name);
     let named = model_candidates(provider, name).find(|model| !off.contains(*model));
     let is_listed = provider.models.get(name).is_some_and(|models| !models.is_empty());
     if named.is_none() && is_listed {
         return Err(all_turned_off(name));
     }
+    let unasked = |named: &str| ModelInfo { id: named.to_owned(), ..ModelInfo::default() };
     let is_own = known.is_some_and(|known| known.local);
     if !is_own && let Some(named) = named {
-        return Ok((named.to_owned(), ReportedModel::default()));
+        return Ok(unasked(named));
     }
     let models = match (timeout(PROBE_TIMEOUT, connection.list_models()).await, named) {
         (Ok(Ok(models)), _) => models,
-        (_, Some(named)) => return Ok((named.to_owned(), ReportedModel::default())),
+        (_, Some(named)) => return Ok(unasked(named)),
         (Ok(Err(error)), None) => return Err(firewall.redact_error(error).into()),
         (Err(_), None) => {
             let text = format!("`{name}` does not list its models; choose one with --model");
@@ -293,8 +285,8 @@ async fn choose_model(
     };
     match (chosen, named) {
         (None, None) if !models.is_empty() => Err(all_turned_off(name)),
-        (Some(model), _) => Ok((model.id.clone(), ReportedModel::from(model))),
-        (None, Some(named)) => Ok((named.to_owned(), ReportedModel::default())),
+        (Some(model), _) => Ok(model.clone()),
+        (None, Some(named)) => Ok(unasked(named)),
         (None, None) => {
             let text = format!("`{name}` has no model; load one, or name one with --model");
             Err(HostError::usage(text))

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use gnoma_config::{
     Place,
-    settings::{self, Priority, RateLimits, RoutingRule, Share},
+    settings::{Priority, RateLimits, RoutingRule},
 };
 use gnoma_core::{ModelRef, home};
-use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
 use gnoma_router::{
-    pool::{Caps, PoolLimits, Rates},
-    rules::{self, Day, Hours, Roles, Rule, RuleConditions, RuleEffect},
+    RouterSettings,
+    pool::PoolLimits,
+    rules::{self, Roles, Rule, RuleConditions, RuleEffect},
 };
 
 use super::slm;
@@ -20,40 +20,35 @@ use crate::{agents::PROVIDER, project_settings::RoutingSettings};
 /// By how many percent of a task's worth an arm may be the worse choice where it is said to be good.
 const STRENGTH_PERCENT: u32 = 10;
 
-/// The options for routing that the settings ask for, and warnings about what is wrong with them.
-pub(super) struct RouterInput {
-    pub options: RoutingOptions,
-    pub warnings: Vec<String>,
-}
-
-/// Returns what the settings want of the router, and what of it cannot hold. `home` shortens the places that
-/// messages name.
-pub(super) fn convert_settings(settings: &RoutingSettings, home: Option<&Path>) -> RouterInput {
+/// Returns what the settings want of the router, with warnings about what of it cannot hold. `home` shortens the places
+/// that messages name.
+pub(super) fn convert_settings(settings: &RoutingSettings, home: Option<&Path>) -> RouterSettings {
     let router = &settings.router;
-    let mut rules: Vec<Rule> =
-        (1..).zip(&router.rules).map(|(number, rule)| self::to_rule(number, rule, home)).collect();
+    let placed =
+        |rule: &RoutingRule| Rule { origin: display_place(&rule.place, home), ..rule.rule.clone() };
+    let mut rules: Vec<Rule> = router.rules.iter().map(placed).collect();
     let mut warnings = rules::check_rules(&rules);
     rules.extend(strength_rules(settings));
     let limits = pool_limits(settings, &mut warnings);
     let classifier = slm::classifier_arm(settings);
     let only_classifies = classifier.as_ref().is_some_and(|arm| slm::only_sorts(settings, arm));
-    let options = RoutingOptions {
+    RouterSettings {
         rules,
-        roles: to_roles(&router.roles),
+        said: warnings,
+        roles: router.roles.clone(),
         value_micro_usd: result_value(router.value_micro_usd, router.priority),
         second_micro_usd: router.second_micro_usd,
-        strategy: to_strategy(router.strategy),
+        strategy: router.strategy,
         max_attempts: usize::try_from(router.max_attempts).unwrap_or(usize::MAX),
-        verify: to_verify(router.verify),
+        verify: router.verify,
         checks: router.checks.clone(),
         failover: router.failover,
         local_only: settings.privacy.incognito && settings.privacy.local_only,
         classifier,
         only_classifies,
         limits,
-        ..RoutingOptions::default()
-    };
-    RouterInput { options, warnings }
+        ..RouterSettings::default()
+    }
 }
 
 /// Reports whether any rule asks for the time.
@@ -72,27 +67,6 @@ fn result_value(value_micro_usd: u64, priority: Priority) -> u64 {
     u64::try_from(u128::from(value_micro_usd) * percent / 100).unwrap_or(u64::MAX)
 }
 
-fn to_rule(number: usize, rule: &RoutingRule, home: Option<&Path>) -> Rule {
-    let name = if rule.name.is_empty() { format!("number {number}") } else { rule.name.clone() };
-    let mut then: Vec<RuleEffect> = rule.pin.iter().cloned().map(RuleEffect::Pin).collect();
-    if !rule.forbid.is_empty() {
-        then.push(RuleEffect::Forbid(rule.forbid.clone()));
-    }
-    if !rule.prefer.is_empty() {
-        then.push(RuleEffect::Prefer { arms: rule.prefer.clone(), percent: rule.prefer_percent });
-    }
-    then.extend(rule.max_cost_micro_usd.map(RuleEffect::MaxCostMicroUsd));
-    then.extend(rule.max_seconds.map(RuleEffect::MaxSeconds));
-    let when = RuleConditions {
-        tasks: rule.task.clone(),
-        paths: rule.path.clone(),
-        hours: to_hours(rule),
-        min_complexity: rule.complexity.map(|Share { from, .. }| from),
-        max_complexity: rule.complexity.map(|Share { to, .. }| to),
-    };
-    Rule { name, origin: display_place(&rule.place, home), when, then }
-}
-
 /// The place of a rule: file and line, the home as `~`.
 fn display_place(place: &Place, home: Option<&Path>) -> String {
     let Place::File { path, position } = place else { return place.to_string() };
@@ -100,28 +74,6 @@ fn display_place(place: &Place, home: Option<&Path>) -> String {
     match position {
         Some(position) => format!("{}:{}", shown.display(), position.line),
         None => shown.display().to_string(),
-    }
-}
-
-/// Days without hours are whole days.
-fn to_hours(rule: &RoutingRule) -> Option<Hours> {
-    let days: Vec<Day> = rule.days.iter().copied().map(to_day).collect();
-    match rule.hours {
-        Some(hours) => Some(Hours { from: hours.from_min, to: hours.to_min, days }),
-        None if days.is_empty() => None,
-        None => Some(Hours { from: 0, to: 0, days }),
-    }
-}
-
-fn to_day(day: settings::Weekday) -> Day {
-    match day {
-        settings::Weekday::Mon => Day::Mon,
-        settings::Weekday::Tue => Day::Tue,
-        settings::Weekday::Wed => Day::Wed,
-        settings::Weekday::Thu => Day::Thu,
-        settings::Weekday::Fri => Day::Fri,
-        settings::Weekday::Sat => Day::Sat,
-        settings::Weekday::Sun => Day::Sun,
     }
 }
 
@@ -136,76 +88,19 @@ fn strength_rules(settings: &RoutingSettings) -> impl Iterator<Item = Rule> {
     })
 }
 
-fn to_roles(roles: &settings::Roles) -> Roles {
-    let settings::Roles { small, planner, editor, reviewer } = roles.clone();
-    Roles { small, planner, editor, reviewer }
-}
-
-fn to_strategy(strategy: settings::Strategy) -> Strategy {
-    match strategy {
-        settings::Strategy::Auto => Strategy::Auto,
-        settings::Strategy::Single => Strategy::Single,
-        settings::Strategy::Cascade => Strategy::Cascade,
-        settings::Strategy::Ensemble => Strategy::Ensemble,
-        settings::Strategy::Synthesis => Strategy::Synthesis,
-    }
-}
-
-fn to_verify(verify: settings::Verify) -> Verify {
-    match verify {
-        settings::Verify::Auto => Verify::Auto,
-        settings::Verify::Checks => Verify::Checks,
-        settings::Verify::Reviewer => Verify::Reviewer,
-        settings::Verify::Off => Verify::Off,
-    }
-}
-
 fn pool_limits(settings: &RoutingSettings, warnings: &mut Vec<String>) -> PoolLimits {
-    let settings::Caps { turn, session, day, month, project_day, project_month } =
-        settings.router.caps;
-    let mut limits =
-        PoolLimits::new(Caps { turn, session, day, month, project_day, project_month });
-    for (name, stated) in &settings.rate_limits {
-        if let Err(unknown) = limits.add_rates(name, to_rates(stated), name, stated.tier.as_deref())
-        {
+    let mut limits = PoolLimits::new(settings.router.caps);
+    for (name, RateLimits { tier, rates }) in &settings.rate_limits {
+        if let Err(unknown) = limits.add_rates(name, rates.clone(), name, tier.as_deref()) {
             warnings.push(unknown.to_string());
         }
     }
     limits
 }
 
-/// Rates as they are stated. A 0 lifts what the plan says; without a plan there is nothing to lift.
-fn to_rates(stated: &RateLimits) -> Rates {
-    let has_plan = stated.tier.is_some();
-    let lifted = |rate: Option<u64>| match rate {
-        Some(0) => has_plan.then_some(u64::MAX),
-        rate => rate,
-    };
-    Rates {
-        rps: match stated.rps {
-            Some(rps) if rps <= 0.0 => has_plan.then_some(f64::INFINITY),
-            rps => rps,
-        },
-        rpm: lifted(stated.rpm),
-        rpd: lifted(stated.rpd),
-        tpm: lifted(stated.tpm),
-        itpm: lifted(stated.itpm),
-        otpm: lifted(stated.otpm),
-        tokens_month: lifted(stated.tokens_month),
-        spend_day_micro_usd: stated.spend_day_micro_usd,
-        spend_month_micro_usd: stated.spend_month_micro_usd,
-        custom: stated.custom,
-        custom_month: lifted(stated.custom_month),
-    }
-}
-
 /// Describes the models of roles that are no arm, for people who misspelt one. Those of no provider are told with the
 /// other settings that name one.
-pub(super) fn unknown_names(
-    roles: &settings::Roles,
-    arms: &[ModelRef],
-    providers: &[String],
-) -> Vec<String> {
+pub(super) fn unknown_names(roles: &Roles, arms: &[ModelRef], providers: &[String]) -> Vec<String> {
     let is_unknown = |arm: &ModelRef| {
         !arms.contains(arm) && (arm.provider == PROVIDER || providers.contains(&arm.provider))
     };
@@ -217,12 +112,16 @@ pub(super) fn unknown_names(
 mod tests {
     use gnoma_config::Sources;
     use gnoma_core::ledger::Unit;
-    use gnoma_router::{pool::LearntLimits, rules::LocalTime};
+    use gnoma_router::{
+        Arm,
+        pool::{LearntLimits, Scope},
+        rules::{Day, LocalTime},
+    };
 
     use super::*;
     use crate::project_settings::ProjectSettings;
 
-    fn wishes_of(text: &str) -> RouterInput {
+    fn wishes_of(text: &str) -> RouterSettings {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
@@ -240,7 +139,7 @@ mod tests {
              [[router.rules]]\ndays = [\"sun\"]\nforbid = [\"b/*\"]\n\
              [[arms]]\nid = \"a/b\"\nstrengths = [\"debug\"]\n",
         );
-        let [nights, sundays, strong] = wishes.options.rules.as_slice() else { unreachable!() };
+        let [nights, sundays, strong] = wishes.rules.as_slice() else { unreachable!() };
         assert_eq!(nights.label(), "rule `nights` (~/config.toml:2)");
         assert_eq!((nights.when.min_complexity, nights.when.max_complexity), (Some(10), Some(40)));
         let at = |day, minute| LocalTime { day, minute };
@@ -248,7 +147,7 @@ mod tests {
         assert!(holds(nights, at(Day::Sat, 60)) && !holds(nights, at(Day::Fri, 60)));
         assert!(holds(sundays, at(Day::Sun, 1_439)) && !holds(sundays, at(Day::Mon, 0)));
         assert_eq!((sundays.name.as_str(), strong.when.tasks.len()), ("number 2", 1));
-        assert!(ask_the_time(&wishes.options.rules));
+        assert!(ask_the_time(&wishes.rules));
     }
 
     #[test]
@@ -257,29 +156,21 @@ mod tests {
             "[[router.rules]]\nname = \"a\"\npin = \"x/*\"\n\
              [[router.rules]]\nname = \"b\"\nforbid = [\"x/*\"]\n",
         );
-        let [warning] = wishes.warnings.as_slice() else { unreachable!("{:?}", wishes.warnings) };
+        let [warning] = wishes.said.as_slice() else { unreachable!("{:?}", wishes.said) };
         assert!(warning.contains("config.toml:2") && warning.contains("config.toml:5"));
     }
 
     #[test]
     fn who_is_named_for_sorting_alone_does_nothing_else() {
         let slm = "[slm]\nenabled = true\nbackend = \"ollama\"\nmodel = \"tiny\"\n";
-        let alone = |more: &str| wishes_of(&format!("{slm}{more}")).options.only_classifies;
+        let alone = |more: &str| wishes_of(&format!("{slm}{more}")).only_classifies;
         assert!(alone(""));
         assert!(!alone("[[arms]]\nid = \"ollama/tiny\"\n"));
         assert!(!alone("[router.roles]\nsmall = \"ollama/tiny\"\n"));
         assert!(!alone("[provider.models]\nollama = [\"tiny\"]\n"));
         assert!(!alone("[provider]\ndefault = \"ollama\"\nmodel = \"tiny\"\n"));
         assert!(alone("[provider]\ndefault = \"ollama\"\nmodel = \"large\"\n"));
-        assert!(!wishes_of("").options.only_classifies);
-    }
-
-    #[test]
-    fn a_zero_lifts_a_limit_of_the_plan_and_no_other() {
-        let stated = RateLimits { rpm: Some(0), tpm: Some(5), ..RateLimits::default() };
-        assert_eq!(to_rates(&stated).rpm, None);
-        let planned = RateLimits { tier: Some("1".to_owned()), ..stated };
-        assert_eq!((to_rates(&planned).rpm, to_rates(&planned).tpm), (Some(u64::MAX), Some(5)));
+        assert!(!wishes_of("").only_classifies);
     }
 
     #[test]
@@ -288,16 +179,11 @@ mod tests {
             "[router]\npriority = \"high\"\nvalue = 4\n[router.caps]\nday = 2.5\n\
              [rate_limits.anthropic]\ntier = \"gold\"\n",
         );
-        assert_eq!(wishes.options.value_micro_usd, 8_000_000);
-        assert_eq!(wishes.warnings.len(), 1);
-        let arm = ModelRef { provider: "x".into(), model: "y".into() };
-        let call = gnoma_router::pool::PlannedCall {
-            arm: &arm,
-            sets: &[],
-            scope: &gnoma_router::pool::Scope::new("s"),
-            project: "p",
-        };
-        let draws = wishes.options.limits.draws_for_call(&call, &LearntLimits::default());
+        assert_eq!(wishes.value_micro_usd, 8_000_000);
+        assert_eq!(wishes.said.len(), 1);
+        let arm = Arm::new(ModelRef { provider: "x".into(), model: "y".into() });
+        let (scope, learnt) = (Scope::new("s"), LearntLimits::default());
+        let draws = wishes.limits.draws_for_call(&arm, &scope, "p", &learnt);
         let caps: Vec<_> = draws.iter().flat_map(|draw| &draw.limits).collect();
         assert_eq!(caps.len(), 1);
         assert_eq!((caps[0].unit, caps[0].most), (Unit::MicroUsd, 2_500_000));

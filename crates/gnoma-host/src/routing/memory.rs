@@ -4,6 +4,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use gnoma_core::{
@@ -11,7 +12,7 @@ use gnoma_core::{
     store::{StoreError, StoreErrorKind, StoreFuture},
 };
 use gnoma_engine::routing;
-use gnoma_router::{ArmId, Attempt, AttemptResult, Router, TaskKind, TaskOutcome, Tuning};
+use gnoma_router::{Arm, ArmId, Attempt, AttemptResult, Router, TaskKind, TaskOutcome, Tuning};
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -28,12 +29,12 @@ pub const MAX_SCORES_BYTES: u64 = 8 << 20;
 const SAME_MOMENT_MS: i64 = 1_000;
 
 /// The router as it was left, with what was published of the arms.
-pub fn restore_router(kept: &SavedScores, known: &[gnoma_router::Arm]) -> Router {
+pub fn restore_router(kept: &SavedScores, known: &[Arc<Arm>]) -> Router {
     let tuning = Tuning::default();
     let state = kept.state.as_ref();
     let restored = state.and_then(|state| Router::from_state(tuning, state).ok());
     let mut router = restored.unwrap_or_else(|| Router::new(tuning));
-    router.register_arms(known.to_vec());
+    router.register_arms(known);
     router
 }
 
@@ -68,7 +69,7 @@ impl ScoreStore {
     /// Lets `change` have the router and what else is kept, and keeps both.
     pub fn update_state<T>(
         &self,
-        known: &[gnoma_router::Arm],
+        known: &[Arc<Arm>],
         change: impl FnOnce(&mut Router, &mut SavedScores) -> T,
     ) -> io::Result<T> {
         let (given, told) = self.file.update_locked(|kept| {
@@ -111,7 +112,7 @@ impl ScoreStore {
     }
 
     /// Takes the older gnoma's scores over, once and where nothing was learnt yet.
-    pub fn import_once(&self, kept: SavedScores, known: &[gnoma_router::Arm]) -> SavedScores {
+    pub fn import_once(&self, kept: SavedScores, known: &[Arc<Arm>]) -> SavedScores {
         if kept.imported || kept.state.is_some() || !self.scores.exists() {
             return kept;
         }
@@ -126,7 +127,7 @@ impl ScoreStore {
         }
     }
 
-    fn take_scores(&self, known: &[gnoma_router::Arm]) -> io::Result<SavedScores> {
+    fn take_scores(&self, known: &[Arc<Arm>]) -> io::Result<SavedScores> {
         let bytes = bounded_file::read_existing(&self.scores, MAX_SCORES_BYTES)?;
         let quality = Quality::read(&io::read_to_string(&*bytes)?)?;
         let kept = self.teach_scores(&quality, known)?;
@@ -142,11 +143,7 @@ impl ScoreStore {
     }
 
     /// Teaches scores to what was learnt.
-    pub fn teach_scores(
-        &self,
-        quality: &Quality,
-        known: &[gnoma_router::Arm],
-    ) -> io::Result<SavedScores> {
+    pub fn teach_scores(&self, quality: &Quality, known: &[Arc<Arm>]) -> io::Result<SavedScores> {
         self.update_state(known, |router, kept| {
             quality.teach_router(router);
             kept.imported = true;
@@ -302,12 +299,7 @@ mod tests {
         let standing = || {
             let kept = memory.book.read().unwrap();
             // What was learnt of an arm counts once it is there.
-            let known = gnoma_router::Arm {
-                id: arm(),
-                facts: Default::default(),
-                priors: Default::default(),
-                overall: None,
-            };
+            let known = Arc::new(Arm::new(arm()));
             restore_router(&kept, &[known]).estimate_arm(&arm(), &TaskKind::new("debug"))
         };
         let quality = || standing().quality;
@@ -329,12 +321,9 @@ mod tests {
         const MOST_TASKS: usize = 40;
         let folder = tempfile::tempdir().unwrap();
         let memory = memory(folder.path());
-        *memory.known.lock() = vec![gnoma_router::Arm {
-            id: arm(),
-            facts: Default::default(),
-            priors: Default::default(),
-            overall: Some(gnoma_router::Prior { quality: 0.85, cost: 0.1, tasks: 300.0 }),
-        }];
+        let overall = Some(gnoma_router::Prior { quality: 0.85, cost: 0.1, tasks: 300.0 });
+        let published = Arc::new(gnoma_router::Published { overall, ..Default::default() });
+        *memory.known.lock() = [Arc::new(Arm { published, ..Arm::new(arm()) })].into();
         assert!(memory.book.take_worse_arms().unwrap().is_empty());
         let is_noticed = || !memory.book.read().unwrap().worse.is_empty();
         for _ in 0..MOST_TASKS {

@@ -23,19 +23,21 @@ use std::{
 
 use gnoma_config::settings::RouterMode;
 use gnoma_core::{
-    ModelRef, Price, bounded_file, home, ledger::Total, protocol::Environment, store::SessionId,
+    ModelInfo, ModelRef, Price, bounded_file, home, ledger::Total, protocol::Environment,
+    store::SessionId,
 };
-use gnoma_engine::{Arm, Routes, routing::RoutingOptions};
-use gnoma_guard::privacy::PersistentData;
+use gnoma_engine::{
+    Routes,
+    routing::{OutcomeStore, RoutingPorts},
+};
+use gnoma_guard::{firewall::Connection, privacy::PersistentData};
 use gnoma_llm::catalogue::{self, Overlay};
-use gnoma_router::{Router, Tuning, rules};
+use gnoma_router::{Arm, Router, RouterSettings, Tuning, rules};
 
 pub(crate) use self::first_arm::{run_overrides, settings_with_overrides};
 use self::{
-    arms::{ArmFactory, BuiltArm, ReportedModel},
+    arms::ArmFactory,
     discovery::{DiscoverySources, FoundModels, KnownArms},
-    first_arm::FirstArm,
-    limits::RouterInput,
     memory::{OutcomeRecorder, ScoreStore},
     roster::{Roster, UnusableModel},
 };
@@ -191,15 +193,15 @@ fn ledger_file(project: &Project) -> PathBuf {
 pub fn published_arms<'a>(
     project: &Project,
     arms: impl Iterator<Item = &'a ModelRef>,
-) -> Vec<gnoma_router::Arm> {
+) -> Vec<Arc<Arm>> {
     let settings = &project.routing;
     let catalogue = load_catalogue(project);
-    arms.map(|name| arms::known_arm(settings, &catalogue, name).1).collect()
+    arms.map(|name| Arc::new(arms::known_arm(settings, &catalogue, name))).collect()
 }
 
 /// The price of a model as settings or the catalogue have it, if it is known.
 pub(crate) fn price_of(project: &Project, arm: &ModelRef) -> Option<Price> {
-    arms::known_arm(&project.routing, &load_catalogue(project), arm).0
+    arms::known_arm(&project.routing, &load_catalogue(project), arm).price
 }
 
 /// The known prices of the existing arms and of those that were used.
@@ -212,7 +214,7 @@ pub fn known_prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price
     gnoma_core::sort::by_key(&mut names, ToString::to_string);
     names.dedup();
     let priced = |name: ModelRef| {
-        let price = arms::known_arm(settings, &catalogue, &name).0?;
+        let price = arms::known_arm(settings, &catalogue, &name).price?;
         Some((name, price))
     };
     names.into_iter().filter_map(priced).collect()
@@ -259,20 +261,21 @@ pub async fn prepare_routes(project: &Project, wanted: &RoutesRequest) -> Result
     let mut workshop =
         DiscoverySources { maker, arms: names, servers: roster.to_ask, known: Arc::clone(&known) };
     let made = workshop.make_arms(&FoundModels::new());
-    let Some(model) = made.first().map(|made| made.arm.name()) else {
+    let Some(model) = made.first().map(|(arm, _)| arm.id.clone()) else {
         return Err(first_arm::no_arm_error(&roster.left));
     };
     if let Some(note) = owner::owner_notice(&project.routing, &overrides, &model) {
         project.notices.info(note);
     }
-    let options = routing_options(project, wanted, workshop.maker.settings(), &made, &known);
-    let options = RoutingOptions { pinned: is_pinned.then(|| model.clone()), ..options };
-    let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
+    let settings = router_settings(project, wanted, workshop.maker.settings(), &made);
+    let settings = RouterSettings { pinned: is_pinned.then(|| model.clone()), ..settings };
+    let names: Vec<ModelRef> = made.iter().map(|(arm, _)| arm.id.clone()).collect();
     // Without a search beside the session, models that a rule wants are looked for before it.
-    let looks = !wanted.grows && rules::misses_arms(&options.rules, &names);
+    let looks = !wanted.grows && rules::misses_arms(&settings.rules, &names);
     let has_choice = !is_pinned && (made.len() > 1 || wanted.grows || looks);
     let router = load_router(project, has_choice, &made);
-    let routes = Arc::new(Routes::new(router, options));
+    let ports = routing_ports(project, wanted, workshop.maker.settings(), &known);
+    let routes = Arc::new(Routes::new(router, settings, ports));
     workshop.apply_arms(&routes, made);
     let (left, unlisted) = (roster.left, Vec::new());
     let mut ready = PreparedRoutes { routes, model, left, unlisted, workshop };
@@ -305,12 +308,12 @@ async fn find_arm_names(
         is_pinned || roster.arms.is_empty() || is_default_open(maker.settings(), &roster.arms);
     if is_first_needed {
         match first_arm::find_first_arm(maker, http, &project.firewall, is_pinned).await {
-            Ok(FirstArm { arm, told }) => names.push((arm, told)),
+            Ok(first) => names.push(first),
             Err(error) => {
                 let others = roster
                     .arms
                     .iter()
-                    .any(|arm| maker.make_arm(arm, ReportedModel::default()).is_ok());
+                    .any(|arm| maker.make_arm(arm, &ModelInfo::default()).is_ok());
                 let is_set_up = maker.settings().provider.default.is_some();
                 if !is_pinned && !is_set_up && !others && !roster.left.is_empty() {
                     // Something was set up, and what is wrong with it says more than how to begin.
@@ -329,8 +332,8 @@ async fn find_arm_names(
         if names.iter().any(|(known, _)| *known == arm) {
             continue;
         }
-        match maker.make_arm(&arm, ReportedModel::default()) {
-            Ok(_) => names.push((arm, ReportedModel::default())),
+        match maker.make_arm(&arm, &ModelInfo::default()) {
+            Ok(_) => names.push((arm, ModelInfo::default())),
             Err(why) => {
                 roster.left.push(UnusableModel { name: arm.to_string(), why: why.to_string() });
             }
@@ -341,7 +344,7 @@ async fn find_arm_names(
 
 /// Says of an arm whose price is not known that the settings have only a part of it.
 fn half_price(arm: &Arm, settings: &RoutingSettings) -> Option<String> {
-    let name = arm.name().to_string();
+    let name = arm.id.to_string();
     let said = settings.arms.get(&name).filter(|_| arm.price.is_none())?;
     (said.input_price.is_some() || said.output_price.is_some()).then(|| {
         format!("`[[arms]] id = \"{name}\"`: a price needs both `input_price` and `output_price`")
@@ -352,63 +355,75 @@ fn half_price(arm: &Arm, settings: &RoutingSettings) -> Option<String> {
 fn convert_reported(
     project: &Project,
     settings: &RoutingSettings,
-    made: &[BuiltArm],
-) -> RouterInput {
+    made: &[(Arm, Connection)],
+) -> RouterSettings {
     let home = project.environment().home();
-    let RouterInput { options, mut warnings } = limits::convert_settings(settings, home.as_deref());
-    let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
+    let mut converted = limits::convert_settings(settings, home.as_deref());
+    let names: Vec<ModelRef> = made.iter().map(|(arm, _)| arm.id.clone()).collect();
     let providers = provider_names::provider_names(&settings.provider);
+    let warnings = &mut converted.said;
     warnings.extend(limits::unknown_names(&settings.router.roles, &names, &providers));
-    warnings.extend(made.iter().filter_map(|made| half_price(&made.arm, settings)));
+    warnings.extend(made.iter().filter_map(|(arm, _)| half_price(arm, settings)));
     warnings.extend(unused_settings::at_start(project, settings));
-    if limits::ask_the_time(&options.rules) && jiff::tz::TimeZone::try_system().is_err() {
+    if limits::ask_the_time(&converted.rules) && jiff::tz::TimeZone::try_system().is_err() {
         let unknown = "cannot find the time zone; hours in rules are read as UTC";
         warnings.push(unknown.to_owned());
     }
     warnings.iter().for_each(|warning| project.notices.warning(warning));
-    RouterInput { options, warnings }
+    converted
 }
 
-fn routing_options(
+/// Returns the settings of the router in this project and folder.
+fn router_settings(
     project: &Project,
     wanted: &RoutesRequest,
     settings: &RoutingSettings,
-    made: &[BuiltArm],
-    known: &KnownArms,
-) -> RoutingOptions {
-    let Project { spec, places, shared, firewall, .. } = project;
-    let clock = shared.clock().clone();
-    let RouterInput { options, warnings } = convert_reported(project, settings, made);
-    let key = project_key(&places.project);
-    let learns = settings.router.learn
-        && guard_setup::to_privacy(settings.privacy).can_save(PersistentData::Learning);
-    let memory = learns.then(|| OutcomeRecorder {
-        book: score_book(project),
-        project: key.clone(),
-        begun: Arc::clone(&wanted.begun),
-        clock: clock.clone(),
-        known: Arc::clone(known),
-    });
+    made: &[(Arm, Connection)],
+) -> RouterSettings {
+    let Project { spec, places, .. } = project;
+    let converted = convert_reported(project, settings, made);
     let path = |path: &Path| {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         real.to_string_lossy().into_owned()
     };
-    let ledger = profile_ledger(project);
-    let (branch_folder, firewall) = (spec.folder.clone(), Arc::clone(firewall));
-    RoutingOptions {
+    RouterSettings {
         ground: rules::PathBase { root: path(&places.project), folder: path(&spec.folder) },
         zone: clock::local_time_zone,
-        limits: options.limits.with_run_budget(spec.overrides.budget_micro_usd),
-        project: key,
+        limits: converted.limits.with_run_budget(spec.overrides.budget_micro_usd),
+        project: project_key(&places.project),
+        seed: wanted.seed.unwrap_or_else(|| project.shared.clock().random_bits()),
+        ..converted
+    }
+}
+
+/// Returns the stores and the clock of the routes.
+fn routing_ports(
+    project: &Project,
+    wanted: &RoutesRequest,
+    settings: &RoutingSettings,
+    known: &KnownArms,
+) -> RoutingPorts {
+    let Project { spec, places, shared, firewall, .. } = project;
+    let clock = shared.clock().clone();
+    let learns = settings.router.learn
+        && guard_setup::to_privacy(settings.privacy).can_save(PersistentData::Learning);
+    let memory = learns.then(|| -> Arc<dyn OutcomeStore> {
+        Arc::new(OutcomeRecorder {
+            book: score_book(project),
+            project: project_key(&places.project),
+            begun: Arc::clone(&wanted.begun),
+            clock: clock.clone(),
+            known: Arc::clone(known),
+        })
+    });
+    let ledger = profile_ledger(project);
+    let (branch_folder, firewall) = (spec.folder.clone(), Arc::clone(firewall));
+    RoutingPorts {
         branch: Box::new(move || current_branch(&branch_folder, &firewall)),
         ledger: Some(MeteredLedger::wrap_ledger(project, Arc::clone(&ledger))),
         board: Some(ledger),
-        said: warnings,
-        memory: memory
-            .map(|memory| -> Arc<dyn gnoma_engine::routing::OutcomeStore> { Arc::new(memory) }),
-        seed: wanted.seed.unwrap_or_else(|| clock.random_bits()),
+        memory,
         now_ms: Box::new(move || clock.now_ms()),
-        ..options
     }
 }
 
@@ -423,7 +438,7 @@ fn tell_worse_arms(project: &Project, book: &ScoreStore) {
 }
 
 /// The router as it was left; a fresh one where there is no choice, or where nothing may be known.
-fn load_router(project: &Project, has_choice: bool, made: &[BuiltArm]) -> Router {
+fn load_router(project: &Project, has_choice: bool, made: &[(Arm, Connection)]) -> Router {
     let fresh = || Router::new(Tuning::default());
     if !has_choice
         || !guard_setup::to_privacy(project.routing.privacy).can_save(PersistentData::Learning)
@@ -431,7 +446,7 @@ fn load_router(project: &Project, has_choice: bool, made: &[BuiltArm]) -> Router
         return fresh();
     }
     let book = score_book(project);
-    let known: Vec<_> = made.iter().map(|made| made.published.clone()).collect();
+    let known: Vec<_> = made.iter().map(|(arm, _)| Arc::new(arm.clone())).collect();
     let read = book.read();
     if read.as_ref().is_ok_and(|kept| !kept.worse.is_empty()) {
         tell_worse_arms(project, &book);
@@ -449,9 +464,4 @@ fn load_router(project: &Project, has_choice: bool, made: &[BuiltArm]) -> Router
             fresh()
         }
     }
-}
-
-/// Routes of one arm, of which nothing is kept.
-pub fn single_arm_routes(arm: Arm) -> Arc<Routes> {
-    Arc::new(Routes::with_single_arm(arm))
 }

@@ -5,7 +5,6 @@ use gnoma_core::{
     protocol::{RequestError, RequestErrorKind},
     suggest::{find_model, nearest_name},
 };
-use gnoma_engine::Arm;
 use gnoma_extend::tasks::{StepKind, TaskPlan};
 
 use crate::{Project, Result, preview};
@@ -24,7 +23,7 @@ pub async fn check_models(project: &Project, plan: &TaskPlan) -> Result<()> {
     // Without any model, a run says what to do.
     let Ok(mut ready) = preview::prepare_preview(project, None).await else { return Ok(()) };
     ready.discover_once().await;
-    let known: Vec<ModelRef> = ready.routes.arms().iter().map(Arm::name).collect();
+    let known: Vec<ModelRef> = ready.routes.arms().iter().map(|arm| arm.id.clone()).collect();
     unknown_model(&known, &wanted).map_or(Ok(()), |error| Err(error.into()))
 }
 

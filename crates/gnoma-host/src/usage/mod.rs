@@ -268,8 +268,8 @@ fn cap_draws(project: &Project) -> Vec<PoolDraw> {
     ];
     draws.extend(project.routing.rate_limits.iter().map(|(name, limits)| {
         let caps = [
-            (Window::Day, limits.spend_day_micro_usd),
-            (Window::Month, limits.spend_month_micro_usd),
+            (Window::Day, limits.rates.spend_day_micro_usd),
+            (Window::Month, limits.rates.spend_month_micro_usd),
         ];
         draw(&Pool::Rates(name.clone()), caps)
     }));

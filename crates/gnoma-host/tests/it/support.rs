@@ -22,9 +22,8 @@ use gnoma_core::{
     tool::{Access, BoxFuture, Spawner},
 };
 use gnoma_engine::{
-    Arm, GatePlace, Limits, PersistenceOptions, Rights, Routes, Session,
-    routing::{self, Verify},
-    session::Options,
+    GatePlace, Limits, PersistenceOptions, Rights, Routes, Session, connect_arm,
+    routing::RoutingPorts, session::Options,
 };
 use gnoma_guard::{
     firewall::{Connection, Firewall, FirewallOptions, Policy},
@@ -36,7 +35,7 @@ use gnoma_host::live::{
     Services, SessionChangeResult, SessionOpening,
 };
 use gnoma_router::{
-    Router, Tuning,
+    Arm, Router, RouterSettings, Tuning, Verify,
     pool::{Caps, PoolLimits, Scope},
 };
 use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
@@ -148,21 +147,24 @@ impl World {
         if let Some(team) = &self.team {
             return team(id);
         }
-        let arm = Arm::new(Connection::new((self.make)(id), false), "m");
+        let (arm, connection) = connect_arm(Connection::new((self.make)(id), false), "m");
         let Some((ledger, caps)) = &self.spending else {
-            return Arc::new(Routes::with_single_arm(arm));
+            return Arc::new(Routes::with_single_arm((arm, connection)));
         };
         let price = Price { input: 1_000_000, output: 1_000_000, ..Price::default() };
-        let options = routing::RoutingOptions {
-            strategy: routing::Strategy::Single,
+        let settings = RouterSettings {
+            strategy: gnoma_router::Strategy::Single,
             verify: Verify::Off,
             limits: PoolLimits::new(*caps),
+            ..RouterSettings::default()
+        };
+        let ports = RoutingPorts {
             ledger: Some(Arc::new(ledger.clone())),
             now_ms: Box::new(|| 1),
-            ..routing::RoutingOptions::default()
+            ..RoutingPorts::default()
         };
-        let routes = Routes::new(Router::new(Tuning::default()), options);
-        routes.set_arms(vec![Arm { price: Some(price), ..arm }], Vec::new());
+        let routes = Routes::new(Router::new(Tuning::default()), settings, ports);
+        routes.set_arms([(Arm { price: Some(price), ..arm }, connection)]);
         Arc::new(routes)
     }
 

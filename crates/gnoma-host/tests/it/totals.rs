@@ -15,14 +15,10 @@ use gnoma_core::{
     store::SessionId,
     tool::{Access, BoxFuture, ToolOutput},
 };
-use gnoma_engine::{
-    Arm, Routes,
-    context::Wire,
-    routing::{self, Strategy, Verify},
-};
+use gnoma_engine::{Routes, connect_arm, routing::RoutingPorts};
 use gnoma_guard::firewall::Connection;
 use gnoma_router::{
-    Prior, Router, Tuning,
+    Arm, Prior, Published, Router, RouterSettings, Strategy, Tuning, Verify, Wire,
     pool::{Caps, PoolLimits},
 };
 use gnoma_testkit::{FakeLedger, FakeTool};
@@ -150,14 +146,17 @@ impl Provider for Moody {
 /// of another program.
 fn team(provider: &Arc<Moody>, ledger: &FakeLedger, begun: Instant, best: usize) -> Arc<Routes> {
     let name = |model: &str| ModelRef { provider: "moody".to_owned(), model: model.to_owned() };
-    let options = routing::RoutingOptions {
+    let settings = RouterSettings {
         strategy: Strategy::Cascade,
         verify: Verify::Reviewer,
         classifier: Some(name("cheap")),
         limits: PoolLimits::new(Caps::default()),
+        ..RouterSettings::default()
+    };
+    let ports = RoutingPorts {
         ledger: Some(Arc::new(ledger.clone())),
         now_ms: Box::new(move || i64::try_from(begun.elapsed().as_millis()).unwrap() + 1),
-        ..routing::RoutingOptions::default()
+        ..RoutingPorts::default()
     };
     let members = [
         ("dear", Some(PRICES[0]), Wire::default()),
@@ -165,21 +164,18 @@ fn team(provider: &Arc<Moody>, ledger: &FakeLedger, begun: Instant, best: usize)
         ("unpriced", None, Wire::default()),
         ("agent", Some(PRICES[0]), Wire::Agent),
     ];
-    let (mut arms, mut known) = (Vec::new(), Vec::new());
+    let mut arms = Vec::new();
     for (number, (model, price, wire)) in members.into_iter().enumerate() {
-        let arm = Arm::new(Connection::new(Arc::clone(provider) as _, false), model);
-        arms.push(Arm { price, wire, host: model.into(), ..arm });
         // A cheap arm opens, and the best one reviews.
         let (quality, cost) = if number == best % 4 { (0.85, 0.5) } else { (0.6, 0.02) };
-        known.push(gnoma_router::Arm {
-            id: name(model),
-            facts: Default::default(),
-            priors: Default::default(),
-            overall: Some(Prior { quality, cost, tasks: 300.0 }),
-        });
+        let overall = Some(Prior { quality, cost, tasks: 300.0 });
+        let published = Arc::new(Published { overall, ..Published::default() });
+        let connection = Connection::new(Arc::clone(provider) as _, false);
+        let (arm, connection) = connect_arm(connection, model);
+        arms.push((Arm { price, wire, host: model.into(), published, ..arm }, connection));
     }
-    let routes = Routes::new(Router::new(Tuning::default()), options);
-    routes.set_arms(arms, known);
+    let routes = Routes::new(Router::new(Tuning::default()), settings, ports);
+    routes.set_arms(arms);
     Arc::new(routes)
 }
 

@@ -15,7 +15,7 @@ use super::{
     scope::Scope,
     tiers::{self, Tier},
 };
-use crate::clock::Zone;
+use crate::{arm::Arm, clock::Zone};
 
 /// The most that may be spent, in micro-dollars; `None` sets no cap, 0 leaves free arms only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,19 +85,6 @@ impl fmt::Display for UnknownTier {
     }
 }
 
-/// A call that is to be made.
-#[derive(Clone, Copy, Debug)]
-pub struct PlannedCall<'c> {
-    /// The arm that is called.
-    pub arm: &'c ModelRef,
-    /// Sets of rate limits it draws on besides its provider's.
-    pub sets: &'c [String],
-    /// The session and its turn, with the sessions above it.
-    pub scope: &'c Scope,
-    /// The key of the project.
-    pub project: &'c str,
-}
-
 impl PoolLimits {
     /// With caps and no rate limits.
     #[must_use]
@@ -130,7 +117,8 @@ impl PoolLimits {
         &self.caps
     }
 
-    /// Adds a set of rate limits: those stated, and where none is, the tier's of `vendor`.
+    /// Adds a set of rate limits: those stated, and where none is, the tier's of `vendor`. A stated 0 lifts what the tier
+    /// says, except that 0 micro-dollars are none to spend.
     ///
     /// # Errors
     /// Nobody knows that tier; the stated rates are added all the same.
@@ -142,6 +130,7 @@ impl PoolLimits {
         tier: Option<&str>,
     ) -> Result<(), UnknownTier> {
         let known = tier.and_then(|name| tiers::find_tier(vendor, name));
+        let rates = rates.with_zeros_lifted(tier.is_some());
         let vendor_name = vendor.to_owned();
         self.sets.insert(set.to_owned(), RateLimitSet { rates, vendor: vendor_name, tier: known });
         match tier {
@@ -154,19 +143,25 @@ impl PoolLimits {
         }
     }
 
-    /// The pools of a call. Those without limits are only counted, so that a limit that is set later
-    /// finds what was spent before.
+    /// The pools of a call of `arm` in a session's turn and a project. Those without limits are only counted, so that
+    /// a limit that is set later finds what was spent before.
     #[must_use]
-    pub fn draws_for_call(&self, call: &PlannedCall<'_>, learnt: &LearntLimits) -> Vec<PoolDraw> {
+    pub fn draws_for_call(
+        &self,
+        arm: &Arm,
+        scope: &Scope,
+        project: &str,
+        learnt: &LearntLimits,
+    ) -> Vec<PoolDraw> {
         let caps = &self.caps;
         let mut draws = vec![
             cap_draw(&Pool::All, [(Window::Day, caps.day), (Window::Month, caps.month)]),
             cap_draw(
-                &Pool::Project(call.project.to_owned()),
+                &Pool::Project(project.to_owned()),
                 [(Window::Day, caps.project_day), (Window::Month, caps.project_month)],
             ),
         ];
-        for scope in call.scope.self_and_ancestors() {
+        for scope in scope.self_and_ancestors() {
             // The stricter of its own limit and of the cap that all sessions have.
             let most = [scope.limit(), caps.session].into_iter().flatten().min();
             draws
@@ -176,16 +171,16 @@ impl PoolLimits {
                 draws.push(cap_draw(&turn, [(Window::Ever, caps.turn)]));
             }
         }
-        let mut names: Vec<&str> = vec![&call.arm.provider];
-        names.extend(call.sets.iter().map(String::as_str));
+        let mut names: Vec<&str> = vec![&arm.id.provider];
+        names.extend(arm.pools.iter().map(String::as_str));
         for (at, name) in names.iter().enumerate() {
             if !names.iter().take(at).any(|earlier| earlier == name) {
-                draws.extend(self.rate_draws(name, call.arm));
+                draws.extend(self.rate_draws(name, &arm.id));
             }
         }
-        let told = learnt.limits(call.arm);
+        let told = learnt.limits(&arm.id);
         if !told.is_empty() {
-            draws.push(PoolDraw { pool: Pool::Arm(call.arm.clone()).to_string(), limits: told });
+            draws.push(PoolDraw { pool: Pool::Arm(arm.id.clone()).to_string(), limits: told });
         }
         draws
     }
@@ -225,14 +220,14 @@ fn cap_draw<const N: usize>(pool: &Pool, caps: [(Window, Option<u64>); N]) -> Po
 mod tests {
     use super::*;
 
-    fn arm(provider: &str, model: &str) -> ModelRef {
-        ModelRef { provider: provider.into(), model: model.into() }
+    fn arm(provider: &str, model: &str) -> Arm {
+        Arm::new(ModelRef { provider: provider.into(), model: model.into() })
     }
 
-    fn draws(limits: &PoolLimits, arm: &ModelRef, sets: &[String]) -> BTreeMap<String, Vec<Limit>> {
+    fn draws(limits: &PoolLimits, arm: &Arm, sets: &[String]) -> BTreeMap<String, Vec<Limit>> {
         let scope = Scope::new("s").in_turn("t");
-        let call = PlannedCall { arm, sets, scope: &scope, project: "p" };
-        let draws = limits.draws_for_call(&call, &LearntLimits::default());
+        let arm = Arm { pools: sets.into(), ..arm.clone() };
+        let draws = limits.draws_for_call(&arm, &scope, "p", &LearntLimits::default());
         for draw in &draws {
             assert!(
                 Pool::parse(&draw.pool).is_some_and(|p| p.to_string() == draw.pool),
@@ -284,8 +279,8 @@ mod tests {
         let grandchild = child.for_child("g", Some(90)).unwrap().in_turn("g-1");
         let arm = arm("one", "m");
         let most = |scope: &Scope| -> Vec<(String, Vec<u64>)> {
-            let call = PlannedCall { arm: &arm, sets: &[], scope, project: "p" };
-            let draws = limits.draws_for_call(&call, &LearntLimits::default()).into_iter();
+            let draws = limits.draws_for_call(&arm, scope, "p", &LearntLimits::default());
+            let draws = draws.into_iter();
             let most = |draw: &PoolDraw| draw.limits.iter().map(|limit| limit.most).collect();
             let kept = draws.filter(|draw| !draw.limits.is_empty());
             kept.map(|draw| (draw.pool.clone(), most(&draw))).collect()

@@ -16,7 +16,7 @@ mod tiers;
 
 pub use self::{
     call_expectation::{Expectation, expected_amount, shorten_call, shortest_call, used_amount},
-    draws::{Caps, PlannedCall, PoolLimits, UnknownTier},
+    draws::{Caps, PoolLimits, UnknownTier},
     headers::{MOST_HEADERS, ReportedLimit, reported_limits},
     learnt_limits::{KnownLimit, LearntLimits},
     limit_status::{budget_pools, crowding_factor, describe_level, pool_budget, refusal_reason},

@@ -71,6 +71,30 @@ impl Rates {
         self.custom_month?.checked_div(self.custom?)
     }
 
+    /// These rates as a person states them: a 0 lifts what the plan says, except that 0 micro-dollars are none to spend.
+    /// Without a plan there is nothing to lift.
+    #[must_use]
+    pub(super) fn with_zeros_lifted(self, has_plan: bool) -> Self {
+        let lifted = |rate: Option<u64>| match rate {
+            Some(0) => has_plan.then_some(u64::MAX),
+            rate => rate,
+        };
+        Self {
+            rps: match self.rps {
+                Some(rps) if rps <= 0.0 => has_plan.then_some(f64::INFINITY),
+                rps => rps,
+            },
+            rpm: lifted(self.rpm),
+            rpd: lifted(self.rpd),
+            tpm: lifted(self.tpm),
+            itpm: lifted(self.itpm),
+            otpm: lifted(self.otpm),
+            tokens_month: lifted(self.tokens_month),
+            custom_month: lifted(self.custom_month),
+            ..self
+        }
+    }
+
     /// Each rate of `self`, and where there is none, that of `below`.
     #[must_use]
     pub fn with_fallback(&self, below: &Self) -> Self {
@@ -128,6 +152,14 @@ mod tests {
             prop_assert!(allowed <= rps * 1.000_001, "{allowed} > {rps}");
             prop_assert!(limits[0].most >= 1 && ms >= 1000);
         }
+    }
+
+    #[test]
+    fn a_zero_lifts_a_limit_of_the_plan_and_no_other() {
+        let stated = Rates { rpm: Some(0), tpm: Some(5), ..Rates::default() };
+        assert_eq!(stated.clone().with_zeros_lifted(false).rpm, None);
+        let planned = stated.with_zeros_lifted(true);
+        assert_eq!((planned.rpm, planned.tpm), (Some(u64::MAX), Some(5)));
     }
 
     #[test]

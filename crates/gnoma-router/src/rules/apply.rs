@@ -64,7 +64,7 @@ pub fn apply_rules(
         preferred_by: vec![Vec::new(); offers.len()],
         ..AppliedRules::default()
     };
-    let names: Vec<String> = offers.iter().map(|offer| offer.arm.to_string()).collect();
+    let names: Vec<String> = offers.iter().map(|offer| offer.arm.id.to_string()).collect();
     if let Some(first) = rules.get(MOST_RULES) {
         let label = first.label();
         applied.conflicts.push(format!(
@@ -265,7 +265,7 @@ impl AppliedRules {
             format!("every arm {first}")
         } else {
             let each = reasons.iter().flatten().take(MOST_REASONS);
-            let each = each.map(|(offer, reason)| format!("{} {reason}", offer.arm));
+            let each = each.map(|(offer, reason)| format!("{} {reason}", offer.arm.id));
             each.collect::<Vec<_>>().join("; ")
         };
         let why = format!("the rules leave no arm for this task: {reasons}");
@@ -291,7 +291,7 @@ impl AppliedRules {
         let preferred =
             preferred.filter(|(offer, (bonus, _))| **bonus > 0 && offer.barred.is_none());
         let preferred = preferred.map(|(offer, (bonus, by))| {
-            let (arm, by) = (&offer.arm, by.join(" and "));
+            let (arm, by) = (&offer.arm.id, by.join(" and "));
             format!("{arm}: may be worth {} less, as {by} prefers it", format_dollars(*bonus))
         });
         let Bounds { max_cost_micro_usd, max_seconds } = self.bounds;
@@ -321,7 +321,7 @@ fn exceeded_bound(
 ) -> Option<String> {
     match action {
         RuleEffect::MaxCostMicroUsd(most) => {
-            let cost = expected_micro_usd(&offer.arm).filter(|cost| cost > most)?;
+            let cost = expected_micro_usd(&offer.arm.id).filter(|cost| cost > most)?;
             Some(format!(
                 "is expected to cost {}, over {}",
                 format_dollars(cost),

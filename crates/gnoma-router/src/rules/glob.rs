@@ -1,6 +1,6 @@
 //! Patterns over names of arms and over paths. No character classes and no alternatives: a rule takes lists.
 
-use gnoma_core::glob::{Token, tokens_match};
+use gnoma_core::glob::{Token, glob_matches, tokens_match};
 
 /// Characters of a pattern that count; a longer one fits nothing.
 pub const MOST_GLOB_CHARS: usize = 256;
@@ -8,12 +8,8 @@ pub const MOST_GLOB_CHARS: usize = 256;
 /// Reports whether a glob fits an arm's name. `*` stands for any characters, `?` for one; case does not matter.
 #[must_use]
 pub fn fits_arm(glob: &str, arm: &str) -> bool {
-    let tokens =
-        tokenize_glob(
-            &glob.to_lowercase(),
-            |stars| if stars > 0 { Some(Token::Any) } else { None },
-        );
-    tokens.is_some_and(|tokens| tokens_match(&tokens, &arm.to_lowercase()))
+    glob.chars().count() <= MOST_GLOB_CHARS
+        && glob_matches(&glob.to_lowercase(), &arm.to_lowercase())
 }
 
 /// Reports whether a glob fits a path with `/` between its parts. `*` stays within a part, `**` goes through
@@ -26,16 +22,16 @@ pub fn fits_path(glob: &str, path: &str) -> bool {
     let glob = glob.trim_start_matches("./");
     let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
     let subject = if glob.contains('/') { path } else { last };
-    let tokens = tokenize_glob(glob, |stars| match stars {
+    tokenize_path(glob).is_some_and(|tokens| tokens_match(&tokens, subject))
+}
+
+/// A pattern's parts; none where it is too long to count.
+fn tokenize_path(glob: &str) -> Option<Vec<Token>> {
+    let star = |stars| match stars {
         0 => None,
         1 => Some(Token::AnyInPart),
         _ => Some(Token::Any),
-    });
-    tokens.is_some_and(|tokens| tokens_match(&tokens, subject))
-}
-
-/// A pattern's parts; none where it is too long to count. `star` tells what so many stars in a row mean.
-fn tokenize_glob(glob: &str, star: impl Fn(usize) -> Option<Token>) -> Option<Vec<Token>> {
+    };
     if glob.chars().count() > MOST_GLOB_CHARS {
         return None;
     }

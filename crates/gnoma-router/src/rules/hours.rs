@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Minutes of an hour.
+const MINUTES_PER_HOUR: u16 = 60;
 /// Minutes of a day.
-pub const MINUTES_PER_DAY: u16 = 24 * 60;
+pub const MINUTES_PER_DAY: u16 = 24 * MINUTES_PER_HOUR;
 
 /// A day of the week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -29,6 +31,26 @@ impl Day {
     /// All days, beginning with Monday.
     pub const ALL: [Self; 7] =
         [Self::Mon, Self::Tue, Self::Wed, Self::Thu, Self::Fri, Self::Sat, Self::Sun];
+
+    /// Returns the name of this day in rules.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mon => "mon",
+            Self::Tue => "tue",
+            Self::Wed => "wed",
+            Self::Thu => "thu",
+            Self::Fri => "fri",
+            Self::Sat => "sat",
+            Self::Sun => "sun",
+        }
+    }
+
+    /// Returns the day of this name, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|day| day.name() == name)
+    }
 
     /// Returns the day before.
     #[must_use]
@@ -67,6 +89,15 @@ pub struct Hours {
 }
 
 impl Hours {
+    /// Reads hours such as `09:00-17:00`, of every day; `24:00` is an end only. Hours that end before they begin go over
+    /// midnight.
+    #[must_use]
+    pub fn parse_range(text: &str) -> Option<Self> {
+        let (from, to) = text.split_once('-')?;
+        let hours = Self { from: parse_minute(from)?, to: parse_minute(to)?, days: Vec::new() };
+        (hours.from < MINUTES_PER_DAY && hours.from != hours.to).then_some(hours)
+    }
+
     /// Reports whether a time lies in these hours.
     #[must_use]
     pub fn contains_time(&self, time: LocalTime) -> bool {
@@ -75,6 +106,18 @@ impl Hours {
         let since_yesterday = self.to <= self.from && time.minute < self.to;
         (today && begins_on(time.day)) || (since_yesterday && begins_on(time.day.previous_day()))
     }
+}
+
+/// The minute of the day that `09:30` means.
+fn parse_minute(text: &str) -> Option<u16> {
+    let (hours, minutes) = text.trim().split_once(':')?;
+    let number = |digits: &str| {
+        let is_short = digits.len() <= 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<u16>().ok().filter(|_| is_short)
+    };
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    let minute = hours * MINUTES_PER_HOUR + minutes;
+    (minutes < MINUTES_PER_HOUR && minute <= MINUTES_PER_DAY).then_some(minute)
 }
 
 #[cfg(test)]
@@ -97,7 +140,24 @@ mod tests {
         assert!(!friday_night.contains_time(at(Day::Sat, 6)));
     }
 
+    #[test]
+    fn hours_that_are_read_may_go_over_midnight() {
+        let hours = |from, to| Some(Hours { from, to, days: Vec::new() });
+        assert_eq!(Hours::parse_range("22:00-06:30"), hours(22 * 60, 6 * 60 + 30));
+        assert_eq!(Hours::parse_range("9:00 - 24:00"), hours(9 * 60, MINUTES_PER_DAY));
+        for wrong in ["9-17", "09:00", "09:00-09:00", "24:00-06:00", "08:60-10:00", "+8:00-9:00"] {
+            assert_eq!(Hours::parse_range(wrong), None, "{wrong}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn hours_that_are_read_keep_their_bounds(text in "[0-9:+ -]{0,12}|\\PC{0,12}") {
+            if let Some(Hours { from, to, .. }) = Hours::parse_range(&text) {
+                prop_assert!(from < MINUTES_PER_DAY && to <= MINUTES_PER_DAY && from != to);
+            }
+        }
+
         #[test]
         fn a_span_and_its_rest_make_the_week(from in 0..MINUTES_PER_DAY, to in 0..MINUTES_PER_DAY, day in 0_usize..7, minute in 0..MINUTES_PER_DAY) {
             prop_assume!(from != to);

@@ -33,7 +33,7 @@ impl AppliedRules {
         else {
             return choice;
         };
-        let Some(winner) = offers.iter().position(|offer| offer.arm == *arm) else {
+        let Some(winner) = offers.iter().position(|offer| offer.arm.id == *arm) else {
             return choice;
         };
         self.value_preferred(&mut choice, router, situation, offers, winner);
@@ -46,7 +46,7 @@ impl AppliedRules {
             .chain(best)
             .reduce(|best, next| if next.1 > best.1 { next } else { best });
         if let Some(offer) = preferred.and_then(|(offer, _)| offers.get(offer)) {
-            choice.decision = Decision::Run(vec![offer.arm.clone()]);
+            choice.decision = Decision::Run(vec![offer.arm.id.clone()]);
         }
         choice
     }
@@ -95,5 +95,5 @@ impl AppliedRules {
 /// Reports whether nothing stands against running the arm.
 fn can_run(choice: &RouterChoice, offers: &[Offer], arm: &ArmId) -> bool {
     let candidates = choice.candidates.iter().filter_map(|candidate| offers.get(candidate.offer));
-    candidates.map(|offer| &offer.arm).any(|able| able == arm)
+    candidates.map(|offer| &offer.arm.id).any(|able| able == arm)
 }

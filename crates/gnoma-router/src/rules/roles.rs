@@ -78,6 +78,18 @@ pub struct Roles {
 }
 
 impl Roles {
+    /// Returns the arms that play roles, each after the setting that names it.
+    pub fn named_arms(&self) -> impl Iterator<Item = (&'static str, &ArmId)> {
+        let Self { small, planner, editor, reviewer } = self;
+        let all = [
+            ("router.roles.small", small),
+            ("router.roles.planner", planner),
+            ("router.roles.editor", editor),
+            ("router.roles.reviewer", reviewer),
+        ];
+        all.into_iter().filter_map(|(key, arm)| Some((key, arm.as_ref()?)))
+    }
+
     /// Returns the role and the arm that are set for a piece of work.
     #[must_use]
     pub fn arm_for_stage(&self, stage: WorkStage) -> Option<(Role, &ArmId)> {

@@ -1,10 +1,10 @@
 //! Arms, offers and tasks to test with.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use gnoma_router::{
-    Arm, ArmFacts, ArmId, Attempt, AttemptResult, Capabilities, Need, Offer, Prior, Router,
-    Situation, TaskKind, TaskOutcome, Tuning,
+    Arm, ArmId, Attempt, AttemptResult, Need, Offer, Prior, Published, Router, Situation, TaskKind,
+    TaskOutcome, Tuning,
 };
 
 pub(crate) const DOLLAR: u64 = 1_000_000;
@@ -19,42 +19,33 @@ pub(crate) fn fix() -> TaskKind {
 
 pub(crate) fn arm(name: &str, quality: f64, cost: f64) -> Arm {
     let prior = Prior { quality, cost, tasks: 200.0 };
-    Arm {
-        id: id(name),
-        facts: ArmFacts::default(),
-        priors: BTreeMap::from([(fix(), prior)]),
-        overall: Some(prior),
-    }
+    measured(name, BTreeMap::from([(fix(), prior)]), Some(prior))
+}
+
+pub(crate) fn measured(
+    name: &str,
+    by_kind: BTreeMap<TaskKind, Prior>,
+    overall: Option<Prior>,
+) -> Arm {
+    let published = Published { by_kind, overall, ..Published::default() };
+    Arm { published: Arc::new(published), ..stranger(name) }
 }
 
 pub(crate) fn stranger(name: &str) -> Arm {
-    Arm { id: id(name), facts: ArmFacts::default(), priors: BTreeMap::new(), overall: None }
+    Arm { context_window: Some(200_000), ..Arm::new(id(name)) }
 }
 
 pub(crate) fn offer(name: &str) -> Offer {
-    Offer {
-        arm: id(name),
-        capabilities: Capabilities {
-            tools: true,
-            vision: true,
-            thinking: true,
-            structured_output: true,
-            context_window: Some(200_000),
-            local: false,
-        },
-        pools: Vec::new(),
-        most_micro_usd: None,
-        saved_micro_usd: 0,
-        cost_weight: 1.0,
-        crowding: 1.0,
-        seconds: None,
-        barred: None,
-    }
+    Offer::new(Arc::new(stranger(name)))
+}
+
+pub(crate) fn shared(arms: Vec<Arm>) -> Vec<Arc<Arm>> {
+    arms.into_iter().map(Arc::new).collect()
 }
 
 pub(crate) fn router(arms: Vec<Arm>) -> Router {
     let mut router = Router::new(Tuning::default());
-    router.register_arms(arms);
+    router.register_arms(&shared(arms));
     router
 }
 

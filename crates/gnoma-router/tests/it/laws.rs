@@ -1,7 +1,10 @@
 //! What holds for every router, task and offer.
 
+use std::sync::Arc;
+
 use gnoma_router::{
-    AttemptResult, Decision, Exclusion, Offer, Router, Situation, TaskKind, TaskOutcome, Tuning,
+    Arm, AttemptResult, Decision, Exclusion, Offer, Router, Situation, TaskKind, TaskOutcome,
+    Tuning,
     rules::{AppliedRules, Rule, RuleConditions, RuleEffect, WorkFacts, apply_rules},
 };
 use proptest::prelude::*;
@@ -20,12 +23,17 @@ fn names() -> Vec<String> {
 fn any_offer(name: String) -> impl Strategy<Value = Offer> {
     (any::<[bool; 6]>(), 0_u64..300_000, 0_u64..5_000_000).prop_map(move |(able, window, saved)| {
         let mut offer = offer(&name);
-        offer.capabilities.tools = able[0];
-        offer.capabilities.vision = able[1];
-        offer.capabilities.thinking = able[2];
-        offer.capabilities.structured_output = able[3];
-        offer.capabilities.local = able[4];
-        offer.capabilities.context_window = Some(window);
+        let [tools, vision, thinking, structured_output, stays_here, _] = able;
+        let context_window = u32::try_from(window).ok();
+        offer.arm = Arc::new(Arm {
+            tools,
+            vision,
+            thinking,
+            structured_output,
+            stays_here,
+            context_window,
+            ..stranger(&name)
+        });
         offer.saved_micro_usd = saved;
         offer.most_micro_usd = (window % 3 == 0).then_some(window);
         offer.barred = able[5].then(|| "resting".into());
@@ -136,7 +144,7 @@ fn four(qualities: &[f64], costs: &[f64]) -> (Router, Vec<Offer>) {
 fn runs(router: &Router, situation: &Situation, offers: &[Offer]) -> usize {
     let choice = router.choose(situation, offers, 1);
     let Decision::Run(arms) = &choice.decision else { panic!("nothing ran") };
-    offers.iter().position(|offer| offer.arm == arms[0]).expect("an offer")
+    offers.iter().position(|offer| offer.arm.id == arms[0]).expect("an offer")
 }
 
 proptest! {
@@ -157,7 +165,7 @@ proptest! {
         if let Decision::Run(arms) = choice.decision {
             prop_assert!(!arms.is_empty() && arms.len() <= situation.attempts_left);
             for arm in arms {
-                let place = offers.iter().position(|offer| offer.arm == arm).expect("an offer");
+                let place = offers.iter().position(|offer| offer.arm.id == arm).expect("an offer");
                 prop_assert_eq!(situation.need.unmet_by(&offers[place]), None);
                 prop_assert_eq!(&said.barred[place], &None);
                 prop_assert!(!bans(&arm.to_string()), "{} is forbidden", arm);
@@ -177,9 +185,9 @@ proptest! {
             situation.need.kind = TaskKind::new(&format!("{name}{}", number % 3));
             let choice = router.choose(&situation, &offers, seed);
             let Decision::Run(arms) = choice.decision else { return Err(TestCaseError::fail("nothing ran")) };
-            let chosen = offers.iter().position(|offer| offer.arm == arms[0]).expect("an offer");
+            let chosen = offers.iter().position(|offer| offer.arm.id == arms[0]).expect("an offer");
             let before = router.estimate_arm(&arms[0], &situation.need.kind);
-            router.record_outcome(&outcome(&situation.need.kind, &offers[chosen].arm.model, right, 10));
+            router.record_outcome(&outcome(&situation.need.kind, &offers[chosen].arm.id.model, right, 10));
             let after = router.estimate_arm(&arms[0], &situation.need.kind);
             prop_assert_eq!(after.tasks, before.tasks + 1);
             prop_assert!((0.0..=1.0).contains(&after.quality) && after.cost.is_finite() && after.cost >= 0.0);
@@ -224,7 +232,7 @@ proptest! {
             Decision::Run(arms) => {
                 prop_assert!(!arms.is_empty() && arms.len() <= situation.attempts_left);
                 for arm in arms {
-                    let offer = offers.iter().find(|offer| offer.arm == arm).expect("an offer");
+                    let offer = offers.iter().find(|offer| offer.arm.id == arm).expect("an offer");
                     prop_assert_eq!(situation.need.unmet_by(offer), None);
                     prop_assert!(situation.attempts.iter().all(|attempt| attempt.arm != arm));
                 }
@@ -327,7 +335,7 @@ proptest! {
         let offers: Vec<Offer> = (0..4).map(|index| offer(&format!("m{index}"))).collect();
         let before = router(arms(1.0, 0)).choose(&task(10), &offers, 1);
         let Decision::Run(chosen) = &before.decision else { return Err(TestCaseError::fail("nothing ran")) };
-        let lucky = offers.iter().position(|offer| offer.arm == chosen[0]).expect("an offer");
+        let lucky = offers.iter().position(|offer| offer.arm.id == chosen[0]).expect("an offer");
         let after = router(arms(cut, lucky)).choose(&task(10), &offers, 1);
         prop_assert_eq!(before.decision, after.decision);
     }
@@ -341,8 +349,7 @@ fn nothing_to_choose_from_is_said() {
 
 #[test]
 fn what_excluded_an_arm_is_said() {
-    let mut blind = offer("a");
-    blind.capabilities.vision = false;
+    let blind = Offer::new(Arc::new(Arm { vision: false, ..stranger("a") }));
     let mut situation = task(10);
     situation.need.vision = true;
     situation.attempts = vec![attempt("b", false, 10)];

@@ -7,7 +7,9 @@ use gnoma_router::{
     Tuning,
 };
 
-use crate::common::{DOLLAR, arm, attempt, fix, id, offer, outcome, router, stranger, task};
+use crate::common::{
+    DOLLAR, arm, attempt, fix, id, measured, offer, outcome, router, shared, stranger, task,
+};
 
 /// Who runs where nobody checks: the best, not the first of a cascade.
 fn ran_unchecked(router: &Router, offers: &[Offer]) -> String {
@@ -84,7 +86,7 @@ fn step_of_a_task_starts_from_its_kind_and_learns_by_itself() {
     assert!(quality(&router, "a", &step) < quality(&router, "b", &step) - 0.2);
     assert!(quality(&router, "a", &step) < quality(&router, "a", &fix()) - 0.1);
     let mut restored = Router::from_state(Tuning::default(), &router.to_state()).unwrap();
-    restored.register_arms(arms());
+    restored.register_arms(&shared(arms()));
     for kind in [&step, &fix()] {
         let moved = quality(&restored, "a", kind) - quality(&router, "a", kind);
         assert!(moved.abs() < 1e-9, "{kind:?}: {moved}");
@@ -241,7 +243,7 @@ fn learning_goes_on_where_it_left_off() {
     }
     let mut second =
         Router::from_state(Tuning::default(), &first.to_state()).expect("same version");
-    second.register_arms(arms());
+    second.register_arms(&shared(arms()));
     assert_eq!(second.to_state(), first.to_state());
     assert_eq!(second.estimate_arm(&id("a"), &fix()), first.estimate_arm(&id("a"), &fix()));
 }
@@ -252,7 +254,7 @@ fn a_state_of_another_form_is_refused_and_senseless_numbers_are_ignored() {
     state.verifier.right = (f64::NAN, -1.0);
     state.arms[0].ability.variance = -3.0;
     let mut read = Router::from_state(Tuning::default(), &state).expect("same version");
-    read.register_arms(vec![arm("a", 0.7, 0.1)]);
+    read.register_arms(&shared(vec![arm("a", 0.7, 0.1)]));
     assert!((read.estimate_arm(&id("a"), &fix()).quality - 0.7).abs() < 0.05);
     state.version = 99;
     let refused = Router::from_state(Tuning::default(), &state).expect_err("newer");
@@ -293,7 +295,7 @@ fn an_arm_whose_dollars_count_less_is_taken_sooner_and_costs_the_same() {
     let router = router(vec![arm("good", 0.8, 2.0), arm("fair", 0.75, 0.1)]);
     let mut offers = [offer("good"), offer("fair")];
     assert_eq!(ran_unchecked(&router, &offers), "fair");
-    offers[0].cost_weight = 0.1;
+    Arc::make_mut(&mut offers[0].arm).cost_weight = 0.1;
     offers[0].most_micro_usd = Some(10_000_000);
     let mut situation = task(10);
     situation.verified = false;
@@ -343,7 +345,7 @@ fn the_router_converges_within_fifty_observations() {
     // Priors that are wrong about who is better.
     fn weak(name: &str, quality: f64) -> Arm {
         let prior = Prior { quality, cost: 0.1, tasks: 10.0 };
-        Arm { priors: BTreeMap::from([(fix(), prior)]), overall: Some(prior), ..stranger(name) }
+        measured(name, BTreeMap::from([(fix(), prior)]), Some(prior))
     }
     let misjudged = || vec![weak("poor", 0.8), weak("best", 0.7)];
     let share = share_of_the_best(misjudged, &[("poor", 30), ("best", 90)]);

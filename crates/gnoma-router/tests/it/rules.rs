@@ -353,7 +353,7 @@ proptest! {
         prop_assert_eq!(&choice, &said.choose(&router, &situation, &offers, 3));
         if let Decision::Run(arms) = choice.decision {
             for arm in arms {
-                let of_arm = offers.iter().find(|offer| offer.arm == arm).unwrap();
+                let of_arm = offers.iter().find(|offer| offer.arm.id == arm).unwrap();
                 prop_assert!(of_arm.barred.is_none());
             }
         }

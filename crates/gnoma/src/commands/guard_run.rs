@@ -22,7 +22,7 @@ use gnoma_core::{
     message::Content,
     session::{Command, Event, PermissionMode},
 };
-use gnoma_engine::{Arm, GatePlace, Routes, Session};
+use gnoma_engine::{GatePlace, Routes, Session, connect_arm};
 use gnoma_guard::{firewall::Connection, permission::Verdict};
 use gnoma_host::{HostError, Project, guard_setup, session};
 use gnoma_tools::Trials;
@@ -122,7 +122,7 @@ struct GuardRunContext {
 
 impl GuardRunContext {
     fn new(project: Project, mode: PermissionMode) -> Result<Self> {
-        let unused = Arc::new(Routes::with_single_arm(Arm::new(
+        let unused = Arc::new(Routes::with_single_arm(connect_arm(
             Connection::new(Arc::new(ScriptedModel::default()), false),
             "none",
         )));
@@ -140,7 +140,7 @@ impl GuardRunContext {
             TOOL,
             json!({ "command": command }).to_string(),
         ));
-        let arm = Arm::new(Connection::new(Arc::clone(&model) as _, false), "scripted");
+        let arm = connect_arm(Connection::new(Arc::clone(&model) as _, false), "scripted");
         let mut options = session::session_options(
             &self.project,
             gnoma_host::clock::session_id(),

@@ -1,19 +1,21 @@
 //! Calls that fail, answers that break, and waits between attempts.
 
-use gnoma_core::{
-    ErrorKind, ProviderError, StopReason, StreamEvent,
-    session::{AttemptLimit, Outcome},
-};
+use std::time::Duration;
+
+use gnoma_core::{ErrorKind, ProviderError, StopReason, StreamEvent, session::AttemptLimit};
 
 use super::steps::*;
-use crate::turn::*;
+use crate::{
+    effect::{CallEffect, Effect},
+    turn::*,
+};
 
 /// The call that is under way fails, and another arm takes over.
 fn moves(turn: &mut Turn) -> Effects {
     let arm = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
     let mut fx = Vec::new();
     turn.handle_input(error(ErrorKind::Overloaded), &mut fx);
-    let moved = Input::Moved { from: arm("a"), to: arm("b"), why: "overloaded".into() };
+    let moved = CallInput::Moved { from: arm("a"), to: arm("b"), why: "overloaded".into() };
     fx.extend(feed(turn, [moved]));
     fx
 }
@@ -30,8 +32,8 @@ fn another_arm_answers_anew() {
         })
     };
     assert_eq!(changed(&fx), Some(true));
-    assert!(fx.contains(&Effect::DropStream));
-    assert!(fx.contains(&Effect::CallModel { round: 1, attempt: 1 }));
+    assert!(closes(&fx));
+    assert!(opens(&fx, 1, 1));
     assert_eq!(changed(&moves(&mut turn)), Some(false), "nothing had been shown");
     feed(&mut turn, [text("whole"), stop(StopReason::EndTurn)]);
     let said: Vec<_> = turn.history().iter().map(|message| message.text_content()).collect();
@@ -54,8 +56,8 @@ fn a_broken_answer_is_taken_back_and_asked_for_again() {
         let fx = feed(&mut turn, [text("par"), error(kind)]);
         let (next, _, retracted) = retrying(&fx).unwrap();
         assert_eq!((next, retracted), (attempt, true), "{fx:?}");
-        let fx = feed(&mut turn, [Input::Woke]);
-        assert!(fx.contains(&Effect::CallModel { round: 1, attempt }));
+        let fx = feed(&mut turn, [retry()]);
+        assert!(opens(&fx, 1, attempt));
     }
     let fx = feed(&mut turn, [text("whole"), stop(StopReason::EndTurn)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
@@ -68,7 +70,7 @@ fn what_tools_have_done_stays_when_an_answer_breaks() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "c", "bash", "{}"));
     feed(&mut turn, [stop(StopReason::ToolUse), allow("c"), done("c", "ran")]);
-    feed(&mut turn, [text("and"), error(ErrorKind::Network), Input::Woke]);
+    feed(&mut turn, [text("and"), error(ErrorKind::Network), retry()]);
     let fx = feed(&mut turn, [text("so"), stop(StopReason::EndTurn)]);
     assert!(runs(&fx).is_empty() && turn.history().len() == 4, "{:?}", turn.history());
     assert_eq!(turn.history()[3].text_content(), "so");
@@ -77,7 +79,7 @@ fn what_tools_have_done_stays_when_an_answer_breaks() {
 #[test]
 fn attempts_end_and_the_last_part_is_kept() {
     let mut turn = started(Limits { attempts: 2, ..Limits::default() });
-    feed(&mut turn, [text("one"), error(ErrorKind::Network), Input::Woke]);
+    feed(&mut turn, [text("one"), error(ErrorKind::Network), retry()]);
     let fx = feed(&mut turn, [text("two"), error(ErrorKind::Network)]);
     assert!(matches!(outcome(&fx), Some(Outcome::Failed { kept_partial: true, .. })));
     assert_eq!(turn.history()[1].text_content(), "two");
@@ -96,12 +98,12 @@ fn waits_within(limits: Limits, error: &ProviderError) -> Vec<u64> {
     let mut turn = started(limits);
     let mut waits = Vec::new();
     loop {
-        let fx = feed(&mut turn, [Input::Model(Err(error.clone()))]);
+        let fx = feed(&mut turn, [stream(Err(error.clone()))]);
         match retrying(&fx) {
             Some((_, wait_ms, _)) => waits.push(wait_ms),
             None => return waits,
         }
-        feed(&mut turn, [Input::Woke]);
+        feed(&mut turn, [retry()]);
     }
 }
 
@@ -148,15 +150,15 @@ fn a_provider_that_asks_for_a_wait_gets_it_within_limits() {
     let limited = |seconds| {
         let mut error = ProviderError::new(ErrorKind::RateLimited, "p", "busy");
         error.retry_after = Some(Duration::from_secs(seconds));
-        Input::Model(Err(error))
+        stream(Err(error))
     };
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [limited(90)]);
     assert_eq!(retrying(&fx), Some((2, 90_000, false)));
-    feed(&mut turn, [Input::Woke]);
+    feed(&mut turn, [retry()]);
     let fx = feed(&mut turn, [limited(0)]);
     assert!(retrying(&fx).unwrap().1 >= 500, "no storm of requests");
-    feed(&mut turn, [Input::Woke]);
+    feed(&mut turn, [retry()]);
     let fx = feed(&mut turn, [limited(3_600)]);
     assert!(matches!(outcome(&fx), Some(Outcome::Failed { .. })), "{fx:?}");
 }
@@ -165,7 +167,7 @@ fn a_provider_that_asks_for_a_wait_gets_it_within_limits() {
 fn whole_calls_are_run_though_the_stop_is_unknown() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "c", "bash", "{}"));
-    let done = Input::Model(Ok(StreamEvent::ToolCallDone { slot: 0 }));
+    let done = stream(Ok(StreamEvent::ToolCallDone { slot: 0 }));
     let fx = feed(&mut turn, [done, stop(StopReason::Other)]);
     assert_eq!(judges(&fx), 1, "{fx:?}");
 }
@@ -181,7 +183,7 @@ fn an_answer_of_nothing_with_an_unknown_stop_is_asked_for_again() {
 fn an_answer_that_ends_for_an_unknown_reason_is_kept_and_fails_the_turn() {
     let mut turn = started(Limits::default());
     let word = StreamEvent::UnknownStop { word: "OTHER".into() };
-    let fx = feed(&mut turn, [text("part"), Input::Model(Ok(word)), stop(StopReason::Other)]);
+    let fx = feed(&mut turn, [text("part"), stream(Ok(word)), stop(StopReason::Other)]);
     let Some(Outcome::Failed { error, kept_partial: true }) = outcome(&fx) else {
         panic!("{fx:?}")
     };
@@ -198,7 +200,7 @@ fn half_a_call_before_an_unknown_stop_is_asked_for_again() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "c", "bash", r#"{"comm"#));
     let word = StreamEvent::UnknownStop { word: "odd".into() };
-    let fx = feed(&mut turn, [Input::Model(Ok(word)), stop(StopReason::Other)]);
+    let fx = feed(&mut turn, [stream(Ok(word)), stop(StopReason::Other)]);
     let failed = fx.iter().find_map(|effect| match effect {
         Effect::Emit(Event::Retrying { error, .. }) => Some(error.message.clone()),
         _ => None,
@@ -211,7 +213,7 @@ fn text_before_a_call_that_the_provider_could_not_read_is_asked_for_again() {
     for word in ["MALFORMED_FUNCTION_CALL", "unexpected_tool_use"] {
         let mut turn = started(Limits::default());
         let word = StreamEvent::UnknownStop { word: word.into() };
-        let fx = feed(&mut turn, [text("so"), Input::Model(Ok(word)), stop(StopReason::Other)]);
+        let fx = feed(&mut turn, [text("so"), stream(Ok(word)), stop(StopReason::Other)]);
         assert!(retrying(&fx).is_some(), "{fx:?}");
     }
 }
@@ -222,9 +224,9 @@ fn an_answer_of_nothing_is_asked_for_twice_more() {
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [stop(StopReason::EndTurn)]);
     assert!(retrying(&fx).is_some(), "{fx:?}");
-    let fx = feed(&mut turn, [Input::Woke, stop(StopReason::EndTurn)]);
+    let fx = feed(&mut turn, [retry(), stop(StopReason::EndTurn)]);
     assert!(retrying(&fx).is_some(), "{fx:?}");
-    let fx = feed(&mut turn, [Input::Woke, stop(StopReason::EndTurn)]);
+    let fx = feed(&mut turn, [retry(), stop(StopReason::EndTurn)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
     assert!(notices(&fx)[0].contains("returned an empty answer"), "{fx:?}");
 }
@@ -233,7 +235,7 @@ fn an_answer_of_nothing_is_asked_for_twice_more() {
 fn an_answer_of_thinking_alone_is_said_to_be_none() {
     let mut turn = started(Limits::default());
     let thought = StreamEvent::ThinkingDelta { slot: 0, text: "hm".into() };
-    let fx = feed(&mut turn, [Input::Model(Ok(thought)), stop(StopReason::EndTurn)]);
+    let fx = feed(&mut turn, [stream(Ok(thought)), stop(StopReason::EndTurn)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
     assert!(notices(&fx)[0].contains("thought, but gave no answer"), "{fx:?}");
 }
@@ -246,7 +248,7 @@ fn an_answer_of_white_space_alone_is_said_to_be_none() {
 }
 
 fn compacts(fx: &Effects) -> bool {
-    fx.iter().any(|effect| matches!(effect, Effect::Compact(_)))
+    fx.iter().any(|effect| matches!(effect, Effect::Summarize(_)))
 }
 
 /// Servers that cut a prompt at the end of the window, or answer nothing there.
@@ -254,8 +256,8 @@ fn compacts(fx: &Effects) -> bool {
 fn no_output_at_the_limit_compacts_the_conversation() {
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [stop(StopReason::MaxTokens)]);
-    let Some(Effect::FailOver { error, .. }) =
-        fx.iter().find(|effect| matches!(effect, Effect::FailOver { .. }))
+    let Some(Effect::Call(CallEffect::FailOver { error, .. })) =
+        fx.iter().find(|effect| matches!(effect, Effect::Call(CallEffect::FailOver { .. })))
     else {
         panic!("{fx:?}")
     };
@@ -274,8 +276,7 @@ fn white_space_at_the_limit_is_a_full_window() {
 fn output_limit_spent_on_hidden_reasoning_is_no_full_window() {
     let mut turn = started(Limits::default());
     let usage = Usage { input: 9, output: 500, ..Usage::default() };
-    let fx =
-        feed(&mut turn, [Input::Model(Ok(StreamEvent::Usage(usage))), stop(StopReason::MaxTokens)]);
+    let fx = feed(&mut turn, [stream(Ok(StreamEvent::Usage(usage))), stop(StopReason::MaxTokens)]);
     assert!(!compacts(&fx), "{fx:?}");
 }
 
@@ -288,27 +289,10 @@ fn context_overflow_in_the_middle_of_an_answer_keeps_its_beginning_and_compacts(
 }
 
 #[test]
-fn short_waits_that_are_asked_for_again_and_again_grow() {
-    let mut limits = Limits::default();
-    let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "slow down");
-    limited.retry_after = Some(Duration::from_secs(2));
-    let mut waited = Duration::ZERO;
-    let mut attempts = 0;
-    while let Some(wait) = limits.retry_wait(attempts + 1, waited, &limited, false) {
-        attempts += 1;
-        waited += wait;
-        if attempts <= 3 {
-            assert_eq!(wait, Duration::from_secs(2), "the provider's own wish");
-        }
-    }
-    assert!((8..30).contains(&attempts), "{attempts} attempts in {waited:?}");
-}
-
-#[test]
 fn long_waits_are_said_in_hours() {
     let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "slow down");
     limited.retry_after = Some(Duration::from_hours(23));
-    let fx = feed(&mut started(Limits::default()), [Input::Model(Err(limited))]);
+    let fx = feed(&mut started(Limits::default()), [stream(Err(limited))]);
     let Some(Outcome::Failed { error, .. }) = outcome(&fx) else { panic!("{fx:?}") };
     assert_eq!(error.message, "slow down (the provider asks to wait 23h)");
 }

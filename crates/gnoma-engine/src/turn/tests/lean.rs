@@ -1,19 +1,23 @@
 //! What differs for arms with the lean tool set.
 
-use gnoma_core::{StopReason, ToolOutcome};
+use gnoma_core::StopReason;
 
-use super::steps::*;
+use super::steps::{allow, assert_paired, call, closes, done, feed_with, judges, stop, turn};
 use crate::turn::*;
 
 fn lean_turn() -> Turn {
-    let mut turn = started(Limits::default());
-    turn.answered_by(ModelRef { provider: "p".into(), model: "m".into() }, true);
+    let mut turn = turn(Limits::default());
+    feed(&mut turn, [Input::Say(Message::user_text("do it"))]);
     turn
+}
+
+fn feed(turn: &mut Turn, inputs: impl IntoIterator<Item = Input>) -> Effects {
+    feed_with(turn, (Delivery::Direct, true), inputs)
 }
 
 fn run_call(turn: &mut Turn, id: &str, name: &str, arguments: &str, result: &str) {
     feed(turn, call(0, id, name, arguments));
-    let ended = Input::ToolDone(CallId::new(id), ToolOutcome::success_text(result), 1);
+    let ended = done(id, result);
     feed(turn, [stop(StopReason::ToolUse), allow(id), ended]);
 }
 
@@ -22,7 +26,7 @@ fn second_call_in_one_answer_is_not_waited_for() {
     let mut turn = lean_turn();
     feed(&mut turn, call(0, "a", "read", "{}"));
     let fx = feed(&mut turn, call(1, "b", "edit", "{}").into_iter().take(1));
-    assert!(fx.contains(&Effect::DropStream));
+    assert!(closes(&fx));
     assert_eq!(judges(&fx), 1);
     feed(&mut turn, [allow("a"), done("a", "out")]);
     assert_paired(turn.history(), false);

@@ -2,12 +2,11 @@
 
 use gnoma_core::{
     StopReason, StreamEvent, ToolOutcome,
-    session::Outcome,
     tool::{CommandReport, ToolOutput},
 };
 
 use super::steps::*;
-use crate::turn::*;
+use crate::{effect::Effect, turn::*};
 
 #[test]
 fn the_same_call_for_ever_ends_in_an_answer_or_in_nothing() {
@@ -57,13 +56,13 @@ fn calls_of_one_conversation_never_share_a_name() {
 fn an_answer_without_end_is_cut() {
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [text(&"x".repeat(gnoma_core::stream::MAX_RESPONSE_BYTES + 1))]);
-    assert!(fx.contains(&Effect::DropStream));
-    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }), "it is continued");
+    assert!(closes(&fx));
+    assert!(opens(&fx, 2, 1), "it is continued");
     let mut turn = started(Limits::default());
     let name = "n".repeat(1 << 20);
     for slot in 0..100 {
         let start = StreamEvent::ToolCallStart { slot, id: String::new(), name: name.clone() };
-        if feed(&mut turn, [Input::Model(Ok(start))]).contains(&Effect::DropStream) {
+        if closes(&feed(&mut turn, [stream(Ok(start))])) {
             return;
         }
     }
@@ -80,7 +79,10 @@ fn a_refused_call_is_not_made_for_ever() {
         let id = format!("c{rounds}");
         feed(&mut turn, call(0, &id, "bash", "{\"command\":\"make\"}"));
         let refused = Verdict::Deny { reason: "nobody to ask".into() };
-        feed(&mut turn, [stop(StopReason::ToolUse), Input::Judged(CallId::new(id), refused)]);
+        feed(
+            &mut turn,
+            [stop(StopReason::ToolUse), Input::Judged(CallId::new(id), refused, Box::default())],
+        );
     }
     assert_paired(turn.history(), false);
 }
@@ -107,10 +109,9 @@ fn run_check(turn: &mut Turn, id: &str, exit_code: i32) {
         walled: None,
         trial: None,
     });
-    let ended = ToolOutcome::Done(ToolOutput { report, ..ToolOutput::from_text("output") });
+    let report = ToolOutcome::Done(ToolOutput { report, ..ToolOutput::from_text("output") });
     feed(turn, call(0, id, "bash", &format!("{{\"command\":\"{id}\"}}")));
-    let ended = Input::ToolDone(CallId::new(id), ended, 1);
-    feed(turn, [stop(StopReason::ToolUse), allow(id), ended]);
+    feed(turn, [stop(StopReason::ToolUse), allow(id), ended(CallId::new(id), report)]);
 }
 
 #[test]
@@ -140,7 +141,7 @@ fn check_of_the_project_that_passes_clears_a_failed_one() {
         feed(&mut turn, [text("Done."), stop(StopReason::EndTurn)]);
         let commands = vec!["cargo test".to_owned()];
         let checks = Checks { tool: "bash".into(), commands, else_review: false };
-        let fx = feed(&mut turn, [Input::Prove(checks)]);
+        let fx = feed(&mut turn, [FinishInput::Prove(checks)]);
         let judged = fx.iter().find_map(|effect| match effect {
             Effect::Judge(call) => Some(call.id.clone()),
             _ => None,
@@ -152,10 +153,10 @@ fn check_of_the_project_that_passes_clears_a_failed_one() {
             walled: None,
             trial: None,
         };
-        let ended = ToolOutput { report: Some(report), ..ToolOutput::from_text("output") };
-        let ended = Input::ToolDone(check.clone(), ToolOutcome::Done(ended), 1);
+        let output = ToolOutput { report: Some(report), ..ToolOutput::from_text("output") };
+        let ended = ended(check.clone(), ToolOutcome::Done(output));
         feed(&mut turn, [allow(check.as_str()), ended]);
-        let fx = feed(&mut turn, [Input::Checked(WorkCheckOutcome::Deliver)]);
+        let fx = feed(&mut turn, [FinishInput::Checked(WorkCheckOutcome::Deliver)]);
         assert_eq!(notices(&fx).is_empty(), passes, "{fx:?}");
     }
 }
@@ -181,9 +182,9 @@ fn arguments_that_go_on_for_ever_are_cut_and_the_model_is_told() {
     for _ in 0..2_000 {
         let fragment = "A tiny calculator. Version 4.2.\\n\\n".to_owned();
         let delta = StreamEvent::ToolCallDelta { slot: 0, fragment };
-        let fx = feed(&mut turn, [Input::Model(Ok(delta))]);
-        if fx.contains(&Effect::DropStream) {
-            assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
+        let fx = feed(&mut turn, [stream(Ok(delta))]);
+        if closes(&fx) {
+            assert!(opens(&fx, 2, 1));
             let note = turn.history().last().unwrap().text_content();
             assert!(note.starts_with("[system] You were repeating"), "{note}");
             return;

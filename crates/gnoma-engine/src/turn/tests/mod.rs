@@ -7,13 +7,16 @@ mod step_commands;
 pub(super) mod steps;
 
 use gnoma_core::{
-    ErrorKind, ProviderError, Role, StopReason, ToolOutcome,
-    session::{Outcome, PermissionAnswer as Reply},
+    ErrorKind, ProviderError, Role, StopReason, ToolOutcome, session::PermissionAnswer as Reply,
 };
 
 use self::steps::*;
-use crate::compact::SummarizedRange;
-use crate::turn::*;
+use crate::{
+    call::Room,
+    compact::SummarizedRange,
+    effect::{CallEffect, Effect},
+    turn::*,
+};
 
 #[test]
 fn a_turn_with_tools_ends_with_the_answer() {
@@ -23,7 +26,7 @@ fn a_turn_with_tools_ends_with_the_answer() {
     assert_eq!(judges(&fx), 1);
     assert_eq!(runs(&feed(&mut turn, [allow("a")])), ["a"]);
     let fx = feed(&mut turn, [done("a", "out")]);
-    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
+    assert!(opens(&fx, 2, 1));
     let fx = feed(&mut turn, [text("fine"), stop(StopReason::EndTurn)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
     assert_paired(turn.history(), false);
@@ -35,14 +38,14 @@ fn work_that_does_not_hold_goes_on() {
     let complete = Outcome::Complete { stop: StopReason::EndTurn };
     let fx = feed(&mut turn, [text("done"), stop(StopReason::EndTurn)]);
     assert!(fx.contains(&Effect::Check(complete.clone())) && outcome(&fx).is_none());
-    let again = Input::Checked(WorkCheckOutcome::Again { note: "`cargo test` fails".into() });
+    let again = FinishInput::Checked(WorkCheckOutcome::Again { note: "`cargo test` fails".into() });
     assert!(turn.has_rounds());
     let fx = feed(&mut turn, [again]);
-    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
+    assert!(opens(&fx, 2, 1));
     assert!(!turn.has_rounds(), "the limit is the turn's, not the attempt's");
     assert!(turn.history().last().unwrap().text_content().contains("`cargo test` fails"));
     feed(&mut turn, [text("really done"), stop(StopReason::EndTurn)]);
-    let fx = feed(&mut turn, [Input::Checked(WorkCheckOutcome::Deliver)]);
+    let fx = feed(&mut turn, [FinishInput::Checked(WorkCheckOutcome::Deliver)]);
     assert_eq!(outcome(&fx), Some(&complete));
 
     let mut turn = delivering(Limits::default(), Delivery::Checked);
@@ -84,7 +87,7 @@ fn calls_of_an_answer_that_was_cut_are_not_run() {
     feed(&mut turn, call(0, "a", "bash", "{\"command\":\"rm -rf /tmp/x"));
     let fx = feed(&mut turn, [stop(StopReason::MaxTokens)]);
     assert_eq!(judges(&fx), 0);
-    assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
+    assert!(opens(&fx, 2, 1));
     let fx = feed(&mut turn, [text("more"), stop(StopReason::MaxTokens)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::MaxTokens }));
 }
@@ -98,7 +101,7 @@ fn cancelling_waits_for_running_tools_and_keeps_what_they_wrote() {
     let fx = feed(&mut turn, [Input::Cancel]);
     assert!(fx.contains(&Effect::StopTools) && !turn.is_idle());
     let cut = ToolOutcome::Interrupted("so far".into());
-    let fx = feed(&mut turn, [Input::ToolDone(CallId::new("a"), cut, 5)]);
+    let fx = feed(&mut turn, [ended(CallId::new("a"), cut)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Cancelled));
     let results = turn.history().last().unwrap().clone();
     let texts: Vec<_> = results.tool_results().map(gnoma_core::ToolResult::joined_text).collect();
@@ -176,35 +179,38 @@ fn checks_run_again_between_turns_and_who_speaks_meanwhile_is_answered() {
     let allow = || Verdict::Allow { reason: String::new() };
     let mut turn = turn(Limits::default());
     let mut fx = Vec::new();
-    turn.handle_input(Input::ProveAgain(checks.clone()), &mut fx);
+    turn.handle_input(Input::Run(SeparateWork::Checks(checks.clone())), &mut fx);
     let Some(Effect::Judge(call)) = fx.iter().find(|it| matches!(it, Effect::Judge(_))) else {
         panic!("{fx:?}")
     };
     let call = call.id.clone();
-    turn.handle_input(Input::Judged(call.clone(), allow()), &mut fx);
-    turn.handle_input(Input::ToolDone(call, ToolOutcome::Interrupted("why".into()), 1), &mut fx);
-    assert!(matches!(fx.last(), Some(Effect::Conclude(_))), "{fx:?}");
-    turn.handle_input(Input::Checked(WorkCheckOutcome::Deliver), &mut fx);
+    turn.handle_input(Input::Judged(call.clone(), allow(), Box::default()), &mut fx);
+    turn.handle_input(ended(call, ToolOutcome::Interrupted("why".into())), &mut fx);
+    assert!(matches!(fx.last(), Some(Effect::Conclude { .. })), "{fx:?}");
+    turn.handle_input(FinishInput::Checked(WorkCheckOutcome::Deliver).into(), &mut fx);
     assert!(turn.is_idle() && turn.history().is_empty());
     fx.clear();
-    turn.handle_input(Input::ProveAgain(Checks { commands: Vec::new(), ..checks }), &mut fx);
+    turn.handle_input(
+        Input::Run(SeparateWork::Checks(Checks { commands: Vec::new(), ..checks })),
+        &mut fx,
+    );
     turn.handle_input(Input::Say(Message::user_text("and more")), &mut fx);
-    turn.handle_input(Input::Checked(WorkCheckOutcome::Deliver), &mut fx);
-    assert!(fx.contains(&Effect::Route), "{fx:?}");
+    turn.handle_input(FinishInput::Checked(WorkCheckOutcome::Deliver).into(), &mut fx);
+    assert!(fx.contains(&CallEffect::Choose.into()), "{fx:?}");
 }
 
 #[test]
 fn every_cancel_is_seen_whatever_runs() {
     use SessionState::{Cancelling, Idle};
     let say = || Input::Say(Message::user_text("do it"));
-    let routed = || Input::Routed(Ok(Delivery::Checked));
-    let held = || Input::Reserved(Room::Held);
+    let routed = || Input::from(CallInput::Chosen(Ok(Delivery::Checked)));
+    let held = || Input::from(held(false));
     let ends = || vec![say(), routed(), held(), text("done"), stop(StopReason::EndTurn)];
     let brief = Arc::default();
     let cut = SummarizedRange { brief, messages: 1, past_tokens: 9, window_tokens: None };
     let checks = Checks { tool: "bash".into(), commands: vec!["x".into()], else_review: false };
     let mut proving = ends();
-    proving.push(Input::Prove(checks.clone()));
+    proving.push(FinishInput::Prove(checks.clone()).into());
     let paths = [
         vec![say()],
         vec![say(), routed()],
@@ -215,12 +221,20 @@ fn every_cancel_is_seen_whatever_runs() {
             routed(),
             held(),
             error(ErrorKind::Overloaded),
-            Input::Stayed(ProviderError::new(ErrorKind::Overloaded, "p", "why")),
+            CallInput::Stayed(ProviderError::new(ErrorKind::Overloaded, "p", "why")).into(),
         ],
-        vec![say(), routed(), Input::Reserved(Room::Filled), Input::CompactionBegun(cut.clone())],
-        vec![Input::Compact { focus: String::new() }, Input::CompactionBegun(cut)],
+        vec![
+            say(),
+            routed(),
+            CallInput::Reserved(Room::Filled).into(),
+            CompactionInput::Begun(cut.clone()).into(),
+        ],
+        vec![
+            Input::Summary(SummaryCommand::Compact { focus: String::new() }),
+            CompactionInput::Begun(cut).into(),
+        ],
         ends(),
-        vec![Input::ProveAgain(checks)],
+        vec![Input::Run(SeparateWork::Checks(checks))],
         proving,
     ];
     for path in paths {
@@ -246,7 +260,7 @@ fn a_session_that_closes_while_it_cancels_passes_through_idle() {
     feed(&mut turn, [stop(StopReason::ToolUse), allow("a")]);
     assert_eq!(states(&feed(&mut turn, [Input::Cancel])), [SessionState::Cancelling]);
     assert_eq!(states(&feed(&mut turn, [Input::Close])), []);
-    assert_eq!(states(&feed(&mut turn, [Input::Woke])), [SessionState::Idle]);
+    assert_eq!(states(&feed(&mut turn, [Input::GraceOver])), [SessionState::Idle]);
     assert_eq!(states(&feed(&mut turn, [Input::Closed])), [SessionState::Closed]);
 }
 
@@ -255,7 +269,10 @@ fn a_second_answer_is_told_and_does_nothing() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "a", "bash", "{}"));
     let ask = Verdict::Ask { reason: "r".into(), preview: None, always: None, dangers: Vec::new() };
-    feed(&mut turn, [stop(StopReason::ToolUse), Input::Judged(CallId::new("a"), ask)]);
+    feed(
+        &mut turn,
+        [stop(StopReason::ToolUse), Input::Judged(CallId::new("a"), ask, Box::default())],
+    );
     let answer = |answer| Input::Answered(CallId::new("a"), answer);
     assert_eq!(runs(&feed(&mut turn, [answer(Reply::Allow)])), ["a"]);
     for late in [answer(Reply::Always), answer(Reply::Deny { reason: "no".into() })] {

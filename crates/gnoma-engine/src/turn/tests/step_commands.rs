@@ -1,13 +1,18 @@
 //! Commands of tasks' steps, and steps side by side: turns of their own, whose output stays whatever ends them.
 
-use gnoma_core::{RawJson, StopReason, ToolOutcome, session::Outcome};
+use gnoma_core::{RawJson, StopReason, ToolOutcome};
 
 use super::steps::*;
-use crate::turn::*;
+use crate::{effect::Effect, turn::*};
 
 fn step() -> Input {
     let (line, command) = ("I ran the step “A”:".to_owned(), "build".to_owned());
-    Input::RunCommand(StepCommand { line, command, shell: "bash".to_owned(), timeout_s: 600 })
+    Input::Run(SeparateWork::Command(StepCommand {
+        line,
+        command,
+        shell: "bash".to_owned(),
+        timeout_s: 600,
+    }))
 }
 
 fn last_text(turn: &Turn) -> String {
@@ -37,7 +42,7 @@ fn stopped_step_command_leaves_its_command_and_output() {
     feed(&mut turn, [step(), allow("gnoma-prompt-1-1")]);
     assert_eq!(outcome(&feed(&mut turn, [Input::Cancel])), None);
     let interrupted = ToolOutcome::Interrupted("half".to_owned());
-    let fx = feed(&mut turn, [Input::ToolDone(CallId::new("gnoma-prompt-1-1"), interrupted, 1)]);
+    let fx = feed(&mut turn, [ended(CallId::new("gnoma-prompt-1-1"), interrupted)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Cancelled));
     let text = "I ran the step “A”:\n```\n$ build\nhalf\n[stopped before it ended]\n```";
     assert_eq!((last_text(&turn).as_str(), turn.history().len()), (text, 1));
@@ -58,7 +63,7 @@ fn side_steps(ids: &[&str]) -> Input {
         head: format!("step {id}:\n"),
         tail: "",
     };
-    Input::RunSideSteps(ids.iter().map(step).collect())
+    Input::Run(SeparateWork::SideSteps(ids.iter().map(step).collect()))
 }
 
 fn texts(turn: &Turn) -> Vec<String> {
@@ -73,7 +78,7 @@ fn side_steps_run_at_once_and_are_told_in_their_order() {
     assert!(turn.history().is_empty(), "the first step has not ended");
     feed(&mut turn, [done("a", "one")]);
     assert_eq!(texts(&turn), ["step a:\none", "step b:\ntwo"]);
-    let failed = Input::ToolDone(CallId::new("c"), ToolOutcome::failure_text("no"), 1);
+    let failed = ended(CallId::new("c"), ToolOutcome::failure_text("no"));
     let fx = feed(&mut turn, [failed]);
     assert_eq!(outcome(&fx), Some(&Outcome::Complete { stop: StopReason::EndTurn }));
     assert_eq!(texts(&turn).last().map(String::as_str), Some("step c:\nno"));
@@ -85,7 +90,7 @@ fn side_steps_that_are_stopped_keep_what_had_ended() {
     feed(&mut turn, [side_steps(&["a", "b"]), allow("a"), allow("b"), done("b", "two")]);
     assert_eq!(outcome(&feed(&mut turn, [Input::Cancel])), None);
     let interrupted = ToolOutcome::Interrupted(String::new());
-    let fx = feed(&mut turn, [Input::ToolDone(CallId::new("a"), interrupted, 1)]);
+    let fx = feed(&mut turn, [ended(CallId::new("a"), interrupted)]);
     assert_eq!(outcome(&fx), Some(&Outcome::Cancelled));
     assert_eq!(texts(&turn), ["step a:\n[stopped before it ended]", "step b:\ntwo"]);
 }

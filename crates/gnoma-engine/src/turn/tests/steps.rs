@@ -2,11 +2,14 @@
 
 use gnoma_core::{
     ErrorKind, ProviderError, RawJson, Role, StopReason, StreamEvent, ToolOutcome,
-    session::Outcome,
     tool::{Access, Tier, ToolKind, TouchedResource},
 };
 
-use crate::turn::*;
+pub(in crate::turn) use crate::call::laws::held;
+use crate::{
+    effect::{CallEffect, Effect},
+    turn::*,
+};
 
 pub(in crate::turn) fn spec(name: &str, access: Access) -> Arc<ToolSpec> {
     Arc::new(ToolSpec {
@@ -30,54 +33,84 @@ pub(in crate::turn) fn turn(limits: Limits) -> Turn {
 }
 
 pub(in crate::turn) fn text(text: &str) -> Input {
-    Input::Model(Ok(StreamEvent::TextDelta { slot: 0, text: text.into() }))
+    stream(Ok(StreamEvent::TextDelta { slot: 0, text: text.into() }))
 }
 
 pub(in crate::turn) fn stop(stop: StopReason) -> Input {
-    Input::Model(Ok(StreamEvent::Stop(stop)))
+    stream(Ok(StreamEvent::Stop(stop)))
 }
 
 pub(in crate::turn) fn call(slot: u32, id: &str, name: &str, arguments: &str) -> Vec<Input> {
     let start = StreamEvent::ToolCallStart { slot, id: id.into(), name: name.into() };
     let delta = StreamEvent::ToolCallDelta { slot, fragment: arguments.into() };
-    vec![Input::Model(Ok(start)), Input::Model(Ok(delta))]
+    vec![stream(Ok(start)), stream(Ok(delta))]
 }
 
 pub(in crate::turn) fn allow(id: &str) -> Input {
-    Input::Judged(CallId::new(id), Verdict::Allow { reason: "test".into() })
+    Input::Judged(CallId::new(id), Verdict::Allow { reason: "test".into() }, Box::default())
 }
 
 pub(in crate::turn) fn done(id: &str, output: &str) -> Input {
-    Input::ToolDone(CallId::new(id), ToolOutcome::success_text(output), 1)
+    ended(CallId::new(id), ToolOutcome::success_text(output))
+}
+
+pub(in crate::turn) fn ended(call: CallId, outcome: ToolOutcome) -> Input {
+    Input::ToolEnded { call, outcome, duration_ms: 1, sandbox_denial: None, stop_after: None }
+}
+
+/// The wait before another attempt is over.
+pub(in crate::turn) fn retry() -> Input {
+    CallInput::BackoffOver.into()
+}
+
+pub(in crate::turn) fn stream(event: Result<StreamEvent, ProviderError>) -> Input {
+    CallInput::Stream(event).into()
+}
+
+/// Whether a model is called in this round, for this time.
+pub(in crate::turn) fn opens(fx: &Effects, round: u32, attempt: u32) -> bool {
+    fx.contains(&CallEffect::OpenStream { round, attempt }.into())
+}
+
+pub(in crate::turn) fn closes(fx: &Effects) -> bool {
+    fx.contains(&CallEffect::CloseStream.into())
 }
 
 pub(in crate::turn) fn error(kind: ErrorKind) -> Input {
-    Input::Model(Err(ProviderError::new(kind, "p", "why")))
+    stream(Err(ProviderError::new(kind, "p", "why")))
 }
 
 /// Feeds `inputs` to a machine with one arm, which is always there and has room, and gives the wishes
 /// that follow from the last one.
-pub(in crate::turn) fn feed(turn: &mut Turn, inputs: impl IntoIterator<Item = Input>) -> Effects {
-    feed_delivering(turn, Delivery::Direct, inputs)
+pub(in crate::turn) fn feed(
+    turn: &mut Turn,
+    inputs: impl IntoIterator<Item = impl Into<Input>>,
+) -> Effects {
+    feed_with(turn, (Delivery::Direct, false), inputs)
 }
 
-pub(in crate::turn) fn feed_delivering(
+/// The same, where the work is delivered in this way and the arm may have the lean tool set.
+pub(in crate::turn) fn feed_with(
     turn: &mut Turn,
-    delivery: Delivery,
-    inputs: impl IntoIterator<Item = Input>,
+    (delivery, is_lean): (Delivery, bool),
+    inputs: impl IntoIterator<Item = impl Into<Input>>,
 ) -> Effects {
     let mut all = Vec::new();
     for input in inputs {
         all.clear();
-        let mut next = Some(input);
+        let mut next = Some(input.into());
         while let Some(input) = next.take() {
             let mut fx = Vec::new();
             turn.handle_input(input, &mut fx);
             for effect in &fx {
                 next = next.or(match effect {
-                    Effect::Route => Some(Input::Routed(Ok(delivery))),
-                    Effect::Reserve { .. } => Some(Input::Reserved(Room::Held)),
-                    Effect::FailOver { error, .. } => Some(Input::Stayed(error.clone())),
+                    Effect::Call(CallEffect::Choose) => {
+                        Some(CallInput::Chosen(Ok(delivery)).into())
+                    }
+                    Effect::Call(CallEffect::Reserve { .. }) => Some(held(is_lean).into()),
+                    Effect::Call(CallEffect::FailOver { error, .. }) => {
+                        Some(CallInput::Stayed(error.clone()).into())
+                    }
                     _ => None,
                 });
             }
@@ -93,7 +126,7 @@ pub(in crate::turn) fn started(limits: Limits) -> Turn {
 
 pub(in crate::turn) fn delivering(limits: Limits, delivery: Delivery) -> Turn {
     let mut turn = turn(limits);
-    feed_delivering(&mut turn, delivery, [Input::Say(Message::user_text("do it"))]);
+    feed_with(&mut turn, (delivery, false), [Input::Say(Message::user_text("do it"))]);
     turn
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gnoma_core::{
     Command, ErrorKind, Event, ModelRef, ToolOutcome, ToolResult, session::Outcome, tool::Access,
 };
-use gnoma_engine::routing::{RoutingOptions, Strategy};
+use gnoma_router::{RouterSettings, Strategy};
 use gnoma_testkit::{Answer, FakeTool};
 
 use super::team::{
@@ -44,7 +44,7 @@ async fn another_arm_takes_over_and_nothing_is_lost() {
 async fn a_lone_arm_is_tried_again_as_ever() {
     let answers = vec![Answer::from_error(ErrorKind::Overloaded), Answer::text("done")];
     let mut team =
-        team(vec![member("only", 0.5, 0.1, answers)], RoutingOptions::default(), Vec::new());
+        team(vec![member("only", 0.5, 0.1, answers)], RouterSettings::default(), Vec::new());
     let events = team.turn("fix the parser").await;
     assert!(events.iter().any(|event| matches!(event, Event::Retrying { .. })));
     assert!(!events.iter().any(|event| matches!(event, Event::Routed(_))), "there was no choice");
@@ -55,7 +55,7 @@ async fn a_lone_arm_is_tried_again_as_ever() {
 async fn the_only_arm_can_be_asked_right_after_a_failed_turn() {
     let answers = vec![Answer::from_error(ErrorKind::NotFound), Answer::text("done")];
     let mut team =
-        team(vec![member("only", 0.5, 0.1, answers)], RoutingOptions::default(), Vec::new());
+        team(vec![member("only", 0.5, 0.1, answers)], RouterSettings::default(), Vec::new());
     team.turn("fix the parser").await;
     assert_complete(&team.turn("fix the parser").await);
 }
@@ -68,7 +68,7 @@ async fn the_only_arm_can_be_asked_right_after_a_cancelled_retry() {
         Answer::text("done"),
     ];
     let mut team =
-        team(vec![member("only", 0.5, 0.1, answers)], RoutingOptions::default(), Vec::new());
+        team(vec![member("only", 0.5, 0.1, answers)], RouterSettings::default(), Vec::new());
     team.run.say("fix the parser");
     team.cancel_after(Duration::from_secs(10)).await;
     assert_complete(&team.turn("fix the parser").await);
@@ -144,7 +144,7 @@ async fn a_resumed_conversation_goes_on_with_its_kind_of_task() {
 async fn an_arm_that_was_asked_for_by_name_is_not_replaced() {
     let failing = || (0..4).map(|_| Answer::from_error(ErrorKind::NotFound)).collect::<Vec<_>>();
     let members = vec![member("best", 0.9, 0.1, failing()), member("other", 0.6, 0.1, Vec::new())];
-    let options = RoutingOptions { pinned: Some(name("best")), ..RoutingOptions::default() };
+    let options = RouterSettings { pinned: Some(name("best")), ..RouterSettings::default() };
     let mut team = team(members, options, Vec::new());
     let events = team.turn("fix the parser").await;
     let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
@@ -162,7 +162,7 @@ async fn an_arm_that_was_asked_for_by_name_is_not_replaced() {
 async fn a_pin_of_the_command_line_can_be_taken_away() {
     let done = || vec![Answer::text("done")];
     let members = vec![member("best", 0.9, 0.1, done()), member("other", 0.3, 0.1, done())];
-    let options = RoutingOptions { pinned: Some(name("other")), ..by(Strategy::Single) };
+    let options = RouterSettings { pinned: Some(name("other")), ..by(Strategy::Single) };
     let mut team = team(members, options, Vec::new());
     team.order(Command::Pin { arm: None }).await;
     team.turn("fix the parser").await;
@@ -184,7 +184,7 @@ async fn a_pin_for_the_next_turn_leaves_this_one_its_failover() {
 #[tokio::test(start_paused = true)]
 async fn an_arm_without_tools_is_offered_none() {
     let only = member("only", 0.5, 0.1, vec![Answer::text("a monoid")]).without_tools();
-    let mut team = team(vec![only], RoutingOptions::default(), vec![editor()]);
+    let mut team = team(vec![only], RouterSettings::default(), vec![editor()]);
     team.turn("what is a monad?").await;
     assert!(team.providers[0].requests()[0].tools.is_empty());
 }

@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use gnoma_core::Event;
-use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
-use gnoma_router::pool::{Caps, PoolLimits};
+use gnoma_router::{
+    RouterSettings, Strategy, Verify,
+    pool::{Caps, PoolLimits},
+};
 use gnoma_testkit::{Answer, FakeLedger, ScriptedOutcome};
 use tokio::time::Instant;
 
@@ -20,7 +22,7 @@ async fn a_review_that_is_stopped_counts_as_what_its_length_let_expect() {
     let ledger = FakeLedger::default();
     let counted = counted(capped(), &ledger);
     let options =
-        RoutingOptions { verify: Verify::Reviewer, strategy: Strategy::Cascade, ..counted };
+        counted.with(|it| (it.verify, it.strategy) = (Verify::Reviewer, Strategy::Cascade));
     let cheap = vec![edits(), Answer::text("done")];
     let mut team = cascade(cheap, vec![Answer::endless_silence()], options, vec![editor()]);
     team.run.say(&format!("fix the parser {}", "word ".repeat(3_000)));
@@ -38,7 +40,7 @@ async fn a_panel_that_is_stopped_counts_as_what_its_members_were_told() {
     let ledger = FakeLedger::default();
     let silent = || vec![Answer::endless_silence()];
     let members = vec![member("a", 0.9, 0.1, silent()), member("b", 0.5, 0.1, silent())];
-    let options = RoutingOptions { strategy: Strategy::Ensemble, ..counted(capped(), &ledger) };
+    let options = counted(capped(), &ledger).with(|it| it.strategy = Strategy::Ensemble);
     let mut team = team(members, options, Vec::new());
     team.run.say("what is a monad?");
     team.cancel_after(Duration::from_secs(5)).await;
@@ -52,7 +54,7 @@ async fn a_panel_that_is_stopped_counts_as_what_its_members_were_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_classifier_that_does_not_answer_is_told_of_once() {
-    let options = RoutingOptions { classifier: Some(name("small")), ..by(Strategy::Single) };
+    let options = RouterSettings { classifier: Some(name("small")), ..by(Strategy::Single) };
     let done = || vec![Answer::text("done"), Answer::text("done")];
     let members = vec![
         member("small", 0.2, 0.1, vec![Answer::endless_silence(), Answer::endless_silence()]),
@@ -78,10 +80,9 @@ async fn a_classifier_has_two_seconds_whatever_the_ledger_does() {
             1 => silent.clone(),
             _ => ScriptedOutcome::Works,
         });
-        let options = RoutingOptions {
-            classifier: Some(name("small")),
-            ..RoutingOptions { strategy: Strategy::Single, ..counted(capped(), &ledger) }
-        };
+        let options = counted(capped(), &ledger).with(|it| {
+            (it.classifier, it.strategy) = (Some(name("small")), Strategy::Single);
+        });
         let members = vec![
             member("small", 0.2, 0.1, vec![Answer::text("{}")]),
             member("large", 0.9, 0.1, vec![Answer::text("done")]),

@@ -1,8 +1,10 @@
 //! What a task may cost by the rules: held against the work at hand, and nothing where nothing is paid.
 
 use gnoma_core::{Event, Price, session::Outcome};
-use gnoma_engine::routing::{RoutingOptions, Strategy};
-use gnoma_router::rules::{Rule, RuleConditions, RuleEffect};
+use gnoma_router::{
+    RouterSettings, Strategy,
+    rules::{Rule, RuleConditions, RuleEffect},
+};
 use gnoma_testkit::Answer;
 
 use super::team::{
@@ -11,14 +13,14 @@ use super::team::{
 use crate::outcome;
 
 /// No task may cost more micro-dollars.
-fn at_most(micro_usd: u64) -> RoutingOptions {
+fn at_most(micro_usd: u64) -> RouterSettings {
     let rule = Rule {
         name: "cheap".into(),
         origin: "gnoma.toml:1".into(),
         when: RuleConditions::default(),
         then: vec![RuleEffect::MaxCostMicroUsd(micro_usd)],
     };
-    RoutingOptions { strategy: Strategy::Single, rules: vec![rule], ..RoutingOptions::default() }
+    RouterSettings { strategy: Strategy::Single, rules: vec![rule], ..RouterSettings::default() }
 }
 
 /// Two arms whose ordinary tasks cost 16 and 50 cents.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gnoma_core::{Command, ErrorKind, ToolOutcome, tool::Access};
-use gnoma_engine::routing::{RoutingOptions, Strategy};
+use gnoma_router::{RouterSettings, Strategy};
 use gnoma_testkit::{Answer, FakeTool};
 
 use super::team::{
@@ -59,7 +59,7 @@ async fn a_persons_next_words_are_a_verdict_only_where_they_speak_of_the_work() 
         ("again, add tests for the lexer", None),
     ] {
         let only = member("only", 0.5, 0.1, vec![used("done", 10), used("done", 10)]);
-        let mut team = team(vec![only], RoutingOptions::default(), Vec::new());
+        let mut team = team(vec![only], RouterSettings::default(), Vec::new());
         team.turn("fix the parser").await;
         team.turn(words).await;
         assert_eq!(team.learnt().await[0].tried[0].right, right, "{words}");
@@ -92,9 +92,12 @@ async fn who_only_sorts_requests_does_no_work() {
         let sorter = member("sorter", 0.99, 0.01, vec![used("done", 10)]);
         let worker = member("worker", 0.3, 0.5, vec![used("done", 10)]);
         let classifier = Some(name("sorter"));
-        let options = RoutingOptions { only_classifies, classifier, ..by(Strategy::Single) };
+        let options = RouterSettings { only_classifies, classifier, ..by(Strategy::Single) };
         let team = team(vec![sorter, worker], options, Vec::new());
-        let routing = team.routes.preview_routing("explain this", false, 10, &[]).unwrap();
+        let routing = team
+            .routes
+            .with_state(|state| state.preview_routing("explain this", 10, &[], 0))
+            .unwrap();
         assert_eq!(routing.arms, [name(chosen)]);
         let is_named = routing.candidates.iter().any(|line| line.contains("only sorts requests"));
         assert_eq!(is_named, only_classifies, "{routing:?}");

@@ -4,16 +4,16 @@
 use std::time::Duration;
 
 use gnoma_core::{ErrorKind, Event, ProviderError, StreamEvent, Usage, session::Outcome};
-use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
 use gnoma_router::{
+    RouterSettings, Strategy, Verify,
     pool::{PoolLimits, Rates},
     rules::{Rule, RuleConditions, RuleEffect},
 };
 use gnoma_testkit::{Answer, FakeLedger, FakeTool};
 
 use super::team::{
-    Team, assert_complete, by, cascade, changes, counted, editor, edits, member, name, said, team,
-    verdict,
+    Team, TeamOptions, assert_complete, by, cascade, changes, counted, editor, edits, member, name,
+    said, team, verdict,
 };
 use crate::outcome;
 
@@ -70,12 +70,9 @@ fn prefer(arm: &str) -> Rule {
 }
 
 /// Preferred is `a`, which is limited.
-fn limited(rates: Rates) -> RoutingOptions {
-    RoutingOptions {
-        strategy: Strategy::Single,
-        rules: vec![prefer("fake/a")],
-        ..counted(limits("slow", "slow", rates), &FakeLedger::default())
-    }
+fn limited(rates: Rates) -> TeamOptions {
+    counted(limits("slow", "slow", rates), &FakeLedger::default())
+        .with(|it| (it.strategy, it.rules) = (Strategy::Single, vec![prefer("fake/a")]))
 }
 
 /// A tool that takes no time.
@@ -103,10 +100,8 @@ async fn a_limit_that_passes_within_seconds_is_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn a_limit_that_runs_low_is_left_to_others_before_it_bars() {
     let rates = Rates { rpd: Some(10), ..Rates::default() };
-    let options = RoutingOptions {
-        strategy: Strategy::Single,
-        ..counted(limits("slow", "slow", rates), &FakeLedger::default())
-    };
+    let options = counted(limits("slow", "slow", rates), &FakeLedger::default())
+        .with(|it| it.strategy = Strategy::Single);
     let answers = || (0..12).map(|_| Answer::text("done")).collect::<Vec<_>>();
     let better = member("better", 0.52, 0.001, answers()).in_pools(&["slow"]);
     let other = member("other", 0.5, 0.001, answers());
@@ -158,7 +153,10 @@ fn limited_to(requests: u64, mut answer: Answer) -> Answer {
 
 /// The requests that the arm's own answers told of.
 fn told(team: &Team, model: &str) -> Vec<Option<u64>> {
-    team.routes.known_limits(&name(model)).iter().map(|known| known.seen.limit).collect()
+    team.routes.with_state(|state| {
+        let limits = state.tracker.vitals.limits.known_limits(&name(model));
+        limits.iter().map(|known| known.seen.limit).collect()
+    })
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,11 +180,11 @@ async fn a_refused_call_and_a_question_beside_the_conversation_tell_of_limits_to
     let refused = limited_to(33, Answer::from_events(vec![Err(error)]));
     let cheap = vec![refused, edits(), Answer::text("done")];
     let strong = vec![limited_to(44, verdict(true, "it holds"))];
-    let options = RoutingOptions {
+    let options = RouterSettings {
         verify: Verify::Reviewer,
         strategy: Strategy::Cascade,
         failover: false,
-        ..RoutingOptions::default()
+        ..RouterSettings::default()
     };
     let mut team = cascade(cheap, strong, options, vec![editor()]);
     let events = team.turn("fix the parser").await;

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use gnoma_core::{Command, ErrorKind, Event, Price, session::Outcome, store::StoreErrorKind};
-use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
-use gnoma_router::pool::{Caps, PoolLimits, Rates};
+use gnoma_router::{
+    RouterSettings, Strategy, Verify,
+    pool::{Caps, PoolLimits, Rates},
+};
 use gnoma_testkit::{Answer, FakeLedger, ScriptedOutcome};
 
 use super::team::{
@@ -16,7 +18,7 @@ use crate::{Run, outcome};
 #[tokio::test(start_paused = true)]
 async fn every_call_is_paid_by_its_own_price() {
     let only = member("only", 0.5, 0.1, vec![used("one", 1_000), used("two", 1_000)]);
-    let mut team = team(vec![only], RoutingOptions::default(), Vec::new());
+    let mut team = team(vec![only], RouterSettings::default(), Vec::new());
     let mut sums = Vec::new();
     for _ in 0..2 {
         for event in team.turn("hello").await {
@@ -26,7 +28,7 @@ async fn every_call_is_paid_by_its_own_price() {
         }
     }
     assert_eq!(sums, [(Some(2_000), 2_000, 2_000), (Some(2_000), 2_000, 4_000)]);
-    assert!(team.routes.speed(&name("only")).is_some());
+    assert!(team.speed("only").is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -42,7 +44,7 @@ async fn tokens_of_an_arm_that_failed_are_paid_at_its_own_price() {
 #[tokio::test(start_paused = true)]
 async fn a_call_of_unknown_price_is_told() {
     let only = member("only", 0.5, 0.1, vec![used("done", 10)]).priced(None);
-    let mut team = team(vec![only], RoutingOptions::default(), Vec::new());
+    let mut team = team(vec![only], RouterSettings::default(), Vec::new());
     let events = team.turn("fix the parser").await;
     assert_eq!(costs(&events), [("only", None)]);
 }
@@ -53,7 +55,7 @@ async fn a_used_up_session_cap_is_seen_when_the_arm_is_chosen() {
     let counted = counted(PoolLimits::new(caps), &FakeLedger::default());
     let best = member("best", 0.9, 0.1, vec![used("done", 30_000)]);
     let free = member("free", 0.5, 0.0, vec![Answer::text("more")]).priced(Some(Price::default()));
-    let options = RoutingOptions { strategy: Strategy::Single, ..counted };
+    let options = counted.with(|it| it.strategy = Strategy::Single);
     let mut team = team(vec![best, free], options, Vec::new());
     team.turn("fix the parser").await;
     assert_eq!(routed(&team.turn("fix the lexer").await).arms, [name("free")]);
@@ -65,7 +67,7 @@ async fn a_review_is_not_bought_over_the_cap() {
     let caps = Caps { session: Some(60_000), ..Caps::default() };
     let counted = counted(PoolLimits::new(caps), &FakeLedger::default());
     let options =
-        RoutingOptions { verify: Verify::Reviewer, strategy: Strategy::Cascade, ..counted };
+        counted.with(|it| (it.verify, it.strategy) = (Verify::Reviewer, Strategy::Cascade));
     let cheap = vec![edits(), used("done", 40_000)];
     let strong = vec![used(r#"{"holds":true}"#, 1_000)];
     let mut team = cascade(cheap, strong, options, vec![editor()]);
@@ -109,7 +111,7 @@ async fn what_cannot_be_counted_is_not_spent_and_no_other_arm_is_blamed_for_it()
     let caps = || PoolLimits::new(Caps { day: Some(1_000_000), ..Caps::default() });
     let best = member("best", 0.9, 0.1, vec![Answer::text("done")]);
     let other = member("other", 0.5, 0.1, vec![Answer::text("done")]);
-    let options = RoutingOptions { strategy: Strategy::Single, ..counted(caps(), &full()) };
+    let options = counted(caps(), &full()).with(|it| it.strategy = Strategy::Single);
     let mut capped = team(vec![best, other], options, Vec::new());
     let events = capped.turn("fix the parser").await;
     let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
@@ -119,7 +121,7 @@ async fn what_cannot_be_counted_is_not_spent_and_no_other_arm_is_blamed_for_it()
 
     // What costs nothing needs no account.
     let free = member("free", 0.5, 0.0, vec![Answer::text("done")]).priced(Some(Price::default()));
-    let options = RoutingOptions { strategy: Strategy::Single, ..counted(caps(), &full()) };
+    let options = counted(caps(), &full()).with(|it| it.strategy = Strategy::Single);
     let events = team(vec![free], options, Vec::new()).turn("fix the parser").await;
     assert!(matches!(outcome(&events), Outcome::Complete { .. }));
 }
@@ -241,7 +243,7 @@ async fn questions_that_nobody_waited_for_to_the_end_are_counted() {
         member("b", 0.5, 0.1, vec![Answer::endless_silence(), used("more", 10)]),
     ];
     let caps = PoolLimits::new(Caps { day: Some(1_000_000), ..Caps::default() });
-    let options = RoutingOptions { strategy: Strategy::Ensemble, ..counted(caps, &ledger) };
+    let options = counted(caps, &ledger).with(|it| it.strategy = Strategy::Ensemble);
     let mut team = team(members, options, Vec::new());
     team.run.say("what is a monad?");
     team.cancel_after(Duration::from_secs(5)).await;
@@ -266,8 +268,7 @@ async fn where_all_limits_are_full_the_one_that_frees_first_is_waited_for() {
         member("best", 0.9, 0.1, best).in_pools(&["slowly"]),
         member("other", 0.5, 0.1, other).in_pools(&["quickly"]),
     ];
-    let options =
-        RoutingOptions { strategy: Strategy::Single, ..counted(limits, &FakeLedger::default()) };
+    let options = counted(limits, &FakeLedger::default()).with(|it| it.strategy = Strategy::Single);
     let mut team = team(members, options, vec![reader()]);
     // The other arm's second is used up by another turn, of which nothing is left to wait for.
     team.order(Command::Pin { arm: Some(name("other")) }).await;

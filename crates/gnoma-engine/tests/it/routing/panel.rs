@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use gnoma_core::{Command, ErrorKind, Event, ToolChoice, session::SessionState};
-use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
-use gnoma_router::pool::{Caps, PoolLimits};
+use gnoma_router::{
+    RouterSettings, Strategy, Verify,
+    pool::{Caps, PoolLimits},
+};
 use gnoma_testkit::{Answer, FakeLedger};
 
 use super::team::{
@@ -40,7 +42,7 @@ async fn several_arms_answer_and_a_judge_picks() {
 async fn the_call_after_a_cancelled_panel_is_paid() {
     let first = vec![used("one", 10), Answer::endless_silence(), used("later", 5_000)];
     let members = vec![member("a", 0.9, 0.1, first), member("b", 0.5, 0.1, vec![used("two", 10)])];
-    let options = RoutingOptions { verify: Verify::Off, ..by(Strategy::Ensemble) };
+    let options = RouterSettings { verify: Verify::Off, ..by(Strategy::Ensemble) };
     let mut team = team(members, options, Vec::new());
     team.run.say("what is a monad?");
     team.cancel_after(Duration::from_secs(5)).await;
@@ -59,7 +61,7 @@ async fn a_panel_exceeds_the_cap_by_one_call_at_most() {
         member("a", 0.9, 0.1, answers(&["one", "one, better", "all"])),
         member("b", 0.5, 0.1, answers(&["two", "two, better"])),
     ];
-    let options = RoutingOptions { strategy: Strategy::Synthesis, ..counted };
+    let options = counted.with(|it| it.strategy = Strategy::Synthesis);
     let mut team = team(members, options, Vec::new());
     let spent = spent(&team.turn("what is a monad?").await);
     assert!(spent <= CAP + ONE_CALL, "{spent}");

@@ -5,15 +5,17 @@ use gnoma_core::{
     session::Outcome,
     tool::{Access, ToolOutput},
 };
-use gnoma_engine::routing::{RoutingOptions, Strategy};
-use gnoma_router::rules::{PathBase, Rule, RuleConditions, RuleEffect};
+use gnoma_router::{
+    RouterSettings, Strategy,
+    rules::{PathBase, Rule, RuleConditions, RuleEffect},
+};
 use gnoma_testkit::{Answer, FakeTool};
 
 use super::team::{Team, assert_complete, changes, member, name, said, team};
 use crate::outcome;
 
 /// Files in `secrets` are for the arm `here` only.
-fn options() -> RoutingOptions {
+fn options() -> RouterSettings {
     let rule = Rule {
         name: "stays here".into(),
         origin: "gnoma.toml:1".into(),
@@ -21,11 +23,11 @@ fn options() -> RoutingOptions {
         then: vec![RuleEffect::Pin("fake/here".into())],
     };
     let ground = PathBase { root: "/shop".into(), folder: "/shop".into() };
-    RoutingOptions {
+    RouterSettings {
         rules: vec![rule],
         ground,
         strategy: Strategy::Single,
-        ..RoutingOptions::default()
+        ..RouterSettings::default()
     }
 }
 
@@ -80,7 +82,7 @@ async fn an_arm_asked_for_by_name_is_not_sent_it_either() {
 async fn whoever_looks_first_shows_others_nothing_they_may_not_see() {
     let looks = vec![reads("secrets/key.txt"), Answer::text("I looked"), Answer::text("done")];
     let members = vec![member("here", 0.95, 0.001, looks), member("remote", 0.5, 0.1, Vec::new())];
-    let options = RoutingOptions { strategy: Strategy::Ensemble, ..options() };
+    let options = RouterSettings { strategy: Strategy::Ensemble, ..options() };
     let edit =
         FakeTool::new("edit", Access::Edit, |_| ToolOutcome::Done(ToolOutput::from_text("")));
     let mut team = team(members, options, vec![reader(), edit]);

@@ -1,8 +1,7 @@
 //! Roles: who has one is asked wherever it can be, and stands in nobody's way where it cannot.
 
 use gnoma_core::{ErrorKind, Event};
-use gnoma_engine::routing::{RoutingOptions, Strategy};
-use gnoma_router::rules::Roles;
+use gnoma_router::{RouterSettings, Strategy, rules::Roles};
 use gnoma_testkit::Answer;
 
 use super::team::{
@@ -10,9 +9,9 @@ use super::team::{
     team, verdict,
 };
 
-fn edited_by(model: &str, options: RoutingOptions) -> RoutingOptions {
+fn edited_by(model: &str, options: RouterSettings) -> RouterSettings {
     let roles = Roles { editor: Some(name(model)), ..Roles::default() };
-    RoutingOptions { roles, ..options }
+    RouterSettings { roles, ..options }
 }
 
 #[tokio::test(start_paused = true)]
@@ -40,7 +39,7 @@ async fn who_has_the_role_is_asked_and_others_stand_in_while_it_rests() {
 
 #[tokio::test(start_paused = true)]
 async fn work_of_who_has_the_role_that_does_not_hold_goes_to_another() {
-    let options = edited_by("cheap", RoutingOptions { strategy: Strategy::Cascade, ..reviewed() });
+    let options = edited_by("cheap", RouterSettings { strategy: Strategy::Cascade, ..reviewed() });
     let cheap = vec![edits(), Answer::text("it is done"), verdict(true, "it is")];
     let strong = vec![verdict(false, "it is not"), edits(), Answer::text("now it is")];
     let mut team = cascade(cheap, strong, options, vec![editor()]);
@@ -61,7 +60,7 @@ async fn who_has_the_role_of_the_reviewer_reviews_the_work_of_all_others() {
     ];
     let roles =
         Roles { editor: Some(name("author")), reviewer: Some(name("named")), ..Roles::default() };
-    let options = RoutingOptions { roles, strategy: Strategy::Cascade, ..reviewed() };
+    let options = RouterSettings { roles, strategy: Strategy::Cascade, ..reviewed() };
     let mut team = team(members, options, vec![editor()]);
     let events = team.turn("fix the parser").await;
     assert_eq!(checks(&events), [("author", "fake/named", true)]);

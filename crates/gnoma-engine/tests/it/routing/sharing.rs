@@ -12,10 +12,11 @@ use gnoma_core::{
     ErrorKind, ProviderError,
     store::{StoreError, StoreErrorKind, StoreFuture},
 };
-use gnoma_engine::routing::{Exchange, RoutingOptions, Strategy, VitalsStore};
+use gnoma_engine::routing::{Exchange, VitalsStore};
+use gnoma_router::Strategy;
 use gnoma_testkit::Answer;
 
-use super::team::{Team, by, member, name, team, used};
+use super::team::{Team, TeamOptions, by, member, team, used};
 
 /// Longer than any rest that nobody asked for.
 const ASKED_FOR: Duration = Duration::from_secs(600);
@@ -50,7 +51,8 @@ impl VitalsStore for Wall {
 fn pair(wall: &Arc<Wall>, best: Vec<Answer>, other: Vec<Answer>) -> Team {
     let members = vec![member("best", 0.95, 0.1, best), member("other", 0.5, 0.1, other)];
     let board = Arc::clone(wall) as Arc<dyn VitalsStore>;
-    team(members, RoutingOptions { board: Some(board), ..by(Strategy::Single) }, Vec::new())
+    let options = TeamOptions { board: Some(board), ..by(Strategy::Single).into() };
+    team(members, options, Vec::new())
 }
 
 fn limited() -> Answer {
@@ -91,7 +93,7 @@ async fn processes_that_run_at_once_know_it_from_the_next_turn_on() {
     one.turn("explain the lexer").await;
     two.turn("explain the lexer").await;
     assert_eq!((two.asked(0), two.asked(1)), (1, 1));
-    let speed = two.routes.speed(&name("best")).unwrap();
+    let speed = two.speed("best").unwrap();
     assert_eq!(speed.answers, 2, "what both saw of its speed is one");
 }
 

@@ -1,7 +1,7 @@
 //! Steps of tasks: each is routed by itself, and one that failed goes to a stronger arm.
 
 use gnoma_core::{Command, ModelRef, session::StepTurn};
-use gnoma_engine::routing::Strategy;
+use gnoma_router::Strategy;
 use gnoma_testkit::Answer;
 
 use super::team::*;

@@ -11,16 +11,20 @@ use std::{
 use gnoma_core::{
     Command, ErrorKind, Event, Message, ModelRef, ModelRequest, Price, ProviderError, StreamEvent,
     ToolOutcome, Usage,
+    ledger::Ledger,
     session::{Outcome, PermissionMode, Routing, SessionState},
     store::StoreFuture,
     tool::{Access, CommandReport, ToolKind, ToolOutput},
 };
 use gnoma_engine::{
-    Arm, PersistenceOptions, Routes,
-    routing::{OutcomeStore, RoutingOptions, Strategy, Verify},
+    PersistenceOptions, Routes, connect_arm,
+    routing::{OutcomeStore, RoutingPorts, VitalsStore},
 };
 use gnoma_guard::firewall::Connection;
-use gnoma_router::{Prior, Router, TaskOutcome as Learnt, Tuning, pool::PoolLimits};
+use gnoma_router::{
+    Arm, Prior, Published, Router, RouterSettings, Strategy, TaskOutcome as Learnt, Tuning, Verify,
+    pool::PoolLimits, vitals::Speed,
+};
 use gnoma_testkit::{Answer, FakeLedger, FakeProvider, FakeTool};
 use serde_json::{Value, json};
 
@@ -96,8 +100,33 @@ pub(super) struct Team {
     clock: Arc<AtomicI64>,
 }
 
-/// The memory and the clock of `options` are the team's.
-pub(super) fn team(members: Vec<Member>, options: RoutingOptions, tools: Vec<FakeTool>) -> Team {
+/// How a team is routed, and the stores that it has.
+pub(super) struct TeamOptions {
+    pub(super) settings: RouterSettings,
+    pub(super) ledger: Option<Arc<dyn Ledger>>,
+    pub(super) board: Option<Arc<dyn VitalsStore>>,
+}
+
+impl From<RouterSettings> for TeamOptions {
+    fn from(settings: RouterSettings) -> Self {
+        Self { settings, ledger: None, board: None }
+    }
+}
+
+impl TeamOptions {
+    /// With changed settings.
+    pub(super) fn with(mut self, change: impl FnOnce(&mut RouterSettings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+}
+
+/// The memory and the clock are the team's.
+pub(super) fn team(
+    members: Vec<Member>,
+    options: impl Into<TeamOptions>,
+    tools: Vec<FakeTool>,
+) -> Team {
     team_in((PermissionMode::Bypass, false), members, options, tools, PersistenceOptions::default())
 }
 
@@ -105,7 +134,7 @@ pub(super) fn team(members: Vec<Member>, options: RoutingOptions, tools: Vec<Fak
 pub(super) fn team_in(
     asked: (PermissionMode, bool),
     members: Vec<Member>,
-    options: RoutingOptions,
+    options: impl Into<TeamOptions>,
     tools: Vec<FakeTool>,
     keeping: PersistenceOptions,
 ) -> Team {
@@ -116,7 +145,7 @@ pub(super) fn team_in(
 pub(super) fn team_resumed(
     asked: (PermissionMode, bool),
     members: Vec<Member>,
-    options: RoutingOptions,
+    options: impl Into<TeamOptions>,
     tools: Vec<FakeTool>,
     (keeping, history): (PersistenceOptions, Vec<Arc<Message>>),
 ) -> Team {
@@ -124,29 +153,29 @@ pub(super) fn team_resumed(
     let notes = Arc::new(Notes::default());
     let clock = Arc::new(AtomicI64::new(BEGUN_MS));
     let shown = Arc::clone(&clock);
-    let options = RoutingOptions {
+    let TeamOptions { settings, ledger, board } = options.into();
+    let ports = RoutingPorts {
+        ledger,
+        board,
         memory: Some(Arc::clone(&notes) as _),
         now_ms: Box::new(move || shown.load(Ordering::SeqCst)),
-        ..options
+        ..RoutingPorts::default()
     };
-    let routes = Arc::new(Routes::new(Router::new(Tuning::default()), options));
-    let (mut arms, mut known, mut providers) = (Vec::new(), Vec::new(), Vec::new());
+    let routes = Arc::new(Routes::new(Router::new(Tuning::default()), settings, ports));
+    let (mut arms, mut providers) = (Vec::new(), Vec::new());
     for Member { model, quality, cost, price, tools, window, pools, answers } in members {
         let provider = Arc::new(FakeProvider::new(answers));
         let connection = Connection::new(Arc::clone(&provider) as _, false);
         let pools = pools.iter().map(|pool| (*pool).to_owned()).collect();
         let (host, context_window) = (model.into(), window);
-        let arm = Arm::new(connection, model);
-        arms.push(Arm { price, tools, host, context_window, pools, ..arm });
-        known.push(gnoma_router::Arm {
-            id: name(model),
-            facts: Default::default(),
-            priors: Default::default(),
-            overall: Some(Prior { quality, cost, tasks: 300.0 }),
-        });
+        let overall = Some(Prior { quality, cost, tasks: 300.0 });
+        let published = Arc::new(Published { overall, ..Published::default() });
+        let (arm, connection) = connect_arm(connection, model);
+        let arm = Arm { price, tools, host, context_window, pools, published, ..arm };
+        arms.push((arm, connection));
         providers.push(provider);
     }
-    routes.set_arms(arms, known);
+    routes.set_arms(arms);
     let tools = tools.into_iter().map(|tool| Arc::new(tool) as _).collect();
     let handle = spawn(Arc::clone(&routes), firewall, tools, asked, keeping, history);
     let provider = Arc::clone(&providers[0]);
@@ -157,7 +186,7 @@ pub(super) fn team_resumed(
 pub(super) fn cascade(
     cheap: Vec<Answer>,
     strong: Vec<Answer>,
-    options: RoutingOptions,
+    options: impl Into<TeamOptions>,
     tools: Vec<FakeTool>,
 ) -> Team {
     let cheap = member("cheap", 0.6, 0.02, cheap);
@@ -165,6 +194,11 @@ pub(super) fn cascade(
 }
 
 impl Team {
+    /// The speed that a model has shown.
+    pub(super) fn speed(&self, model: &str) -> Option<Speed> {
+        self.routes.with_state(|state| state.tracker.vitals.speeds.for_arm(&name(model)))
+    }
+
     /// A whole turn.
     pub(super) async fn turn(&mut self, words: &str) -> Vec<Event> {
         self.run.say(words);
@@ -214,23 +248,24 @@ impl Team {
     }
 }
 
-pub(super) fn by(strategy: Strategy) -> RoutingOptions {
-    RoutingOptions { strategy, ..RoutingOptions::default() }
+pub(super) fn by(strategy: Strategy) -> RouterSettings {
+    RouterSettings { strategy, ..RouterSettings::default() }
 }
 
 /// With another arm to review the work.
-pub(super) fn reviewed() -> RoutingOptions {
-    RoutingOptions { verify: Verify::Reviewer, ..RoutingOptions::default() }
+pub(super) fn reviewed() -> RouterSettings {
+    RouterSettings { verify: Verify::Reviewer, ..RouterSettings::default() }
 }
 
 /// With this command to prove the project right.
-pub(super) fn proven_by(command: &str) -> RoutingOptions {
-    RoutingOptions { checks: vec![command.into()], ..RoutingOptions::default() }
+pub(super) fn proven_by(command: &str) -> RouterSettings {
+    RouterSettings { checks: vec![command.into()], ..RouterSettings::default() }
 }
 
 /// With these limits, kept by this ledger.
-pub(super) fn counted(limits: PoolLimits, ledger: &FakeLedger) -> RoutingOptions {
-    RoutingOptions { limits, ledger: Some(Arc::new(ledger.clone())), ..RoutingOptions::default() }
+pub(super) fn counted(limits: PoolLimits, ledger: &FakeLedger) -> TeamOptions {
+    let settings = RouterSettings { limits, ..RouterSettings::default() };
+    TeamOptions { ledger: Some(Arc::new(ledger.clone())), ..settings.into() }
 }
 
 /// A tool that changes a file.

@@ -10,7 +10,8 @@ mod bodies;
 use std::{collections::BTreeMap, io::Write as _, path::Path, sync::Arc};
 
 use gnoma_core::{Message, ModelRef, Usage};
-use gnoma_engine::context::{Counter, Tracker, Wire};
+use gnoma_engine::context::{Counter, Tracker};
+use gnoma_router::Wire;
 use gnoma_testkit::{Cassette, cassette::Api};
 
 const FOLDER: &str = "GNOMA_CASSETTES";

@@ -16,7 +16,7 @@ use gnoma_core::{
     store::SessionId,
     tool::Access,
 };
-use gnoma_engine::{Arm, Options, Routes, Session};
+use gnoma_engine::{Options, Routes, Session, connect_arm};
 use gnoma_guard::firewall::Connection;
 use gnoma_host::{Project, clock, session, session_resume, session_stores::SessionStores};
 use serde_json::Value;
@@ -42,8 +42,12 @@ pub(super) struct FileTools {
 impl FileTools {
     pub(super) fn new(project: Project) -> Result<Self> {
         let unused = ScriptedModel::default();
-        let arm = Arm::new(Connection::new(Arc::new(unused), false), "none");
-        let options = session::session_options(&project, clock::session_id(), routes_for_arm(arm))?;
+        let arm = connect_arm(Connection::new(Arc::new(unused), false), "none");
+        let options = session::session_options(
+            &project,
+            clock::session_id(),
+            Arc::new(Routes::with_single_arm(arm)),
+        )?;
         let tools = options.tools;
         Ok(Self { project, tools, saved: Mutex::default() })
     }
@@ -80,9 +84,12 @@ impl FileTools {
         };
         let model =
             Arc::new(ScriptedModel::with_tool_call(&tool.spec().name, arguments.to_string()));
-        let arm = Arm::new(Connection::new(Arc::clone(&model) as _, false), "client");
-        let mut options =
-            session::session_options(&self.project, clock::session_id(), routes_for_arm(arm))?;
+        let arm = connect_arm(Connection::new(Arc::clone(&model) as _, false), "client");
+        let mut options = session::session_options(
+            &self.project,
+            clock::session_id(),
+            Arc::new(Routes::with_single_arm(arm)),
+        )?;
         options.tools.clone_from(&self.tools);
         if tool.spec().access == Access::Read {
             run_turn(options, "call it").await;
@@ -124,10 +131,6 @@ async fn run_turn(options: Options, prompt: &str) {
             session.send_command(Command::Close);
         }
     }
-}
-
-fn routes_for_arm(arm: Arm) -> Arc<Routes> {
-    Arc::new(Routes::with_single_arm(arm))
 }
 
 /// The name under which a tool is served: not all clients take dots.

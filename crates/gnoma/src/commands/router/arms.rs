@@ -1,10 +1,17 @@
 //! `gnoma router arms`: the models to choose from, and what is known about each.
 
+use std::sync::Arc;
+
 use anyhow::Result;
-use gnoma_core::{Price, json_value::json};
-use gnoma_engine::{Arm, Routes, routing::Speed};
+use gnoma_core::{Price, json_value::json, ledger::Level};
+use gnoma_engine::Routes;
 use gnoma_llm::catalogue;
-use gnoma_router::pool;
+use gnoma_router::{
+    Arm,
+    choice::expected_amount,
+    pool::{self, Scope},
+    vitals::Speed,
+};
 use serde_json::Value;
 
 use super::money::MICRO;
@@ -23,7 +30,7 @@ use crate::{
 const STALE_DAYS: u32 = 120;
 
 /// An arm with the reason why it cannot be asked now; `None` if it can.
-type ListedArm = (Arm, Option<String>);
+type ListedArm = (Arc<Arm>, Option<String>);
 
 pub(super) async fn run(project: &Project, name: Option<&str>, json: bool) -> Result<Exit> {
     let mut ready = preview::prepare_preview(project, None).await?;
@@ -60,11 +67,11 @@ fn render_list(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> Str
     let rows = arms.iter().map(|(arm, barred)| {
         let state = if barred.is_some() { "not now" } else { "ready" };
         [
-            arm.name().to_string(),
+            arm.id.to_string(),
             describe_price(arm.price),
             describe_window(arm.context_window),
             state.to_owned(),
-            describe_speed(ready.routes.speed(&arm.name())),
+            describe_speed(speed_of(&ready.routes, arm)),
             describe_abilities(arm),
         ]
     });
@@ -72,7 +79,7 @@ fn render_list(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> Str
     let mut text = table::render_table(head, rows);
     for (arm, barred) in arms {
         let Some(why) = barred else { continue };
-        let name = arm.name().to_string();
+        let name = arm.id.to_string();
         // The reason why a model rests begins with its name.
         let is_named = why.starts_with(&name);
         text.push_str(&if is_named { format!("{why}\n") } else { format!("{name}: {why}\n") });
@@ -87,24 +94,26 @@ fn render_list(ready: &PreparedRoutes, arms: &[ListedArm], age_days: u32) -> Str
     text
 }
 
+fn speed_of(routes: &Routes, arm: &Arm) -> Option<Speed> {
+    routes.with_state(|state| state.tracker.vitals.speeds.for_arm(&arm.id))
+}
+
 fn is_meant(arm: &Arm, name: Option<&str>) -> bool {
     let wanted = name.unwrap_or_default().to_lowercase();
-    arm.name().to_string().to_lowercase().contains(&wanted)
+    arm.id.to_string().to_lowercase().contains(&wanted)
 }
 
 /// Returns the reason why an arm cannot be asked now; `None` if it can.
-fn barred_reason(
-    routes: &Routes,
-    arm: &Arm,
-    levels: &[gnoma_core::ledger::Level],
-) -> Option<String> {
-    let own: Vec<String> = routes.pools_of(arm);
-    let levels: Vec<_> = levels.iter().filter(|level| own.contains(&level.pool)).cloned().collect();
-    let call = routes.typical_call(arm);
-    let rests = routes
-        .rest_reason(arm)
-        .or_else(|| routes.provider_refusal(&arm.name()).map(|(why, _)| why));
-    rests.or_else(|| pool::refusal_reason(&levels, &call, clock::now_ms(), clock::local_time_zone))
+fn barred_reason(routes: &Routes, arm: &Arm, levels: &[Level]) -> Option<String> {
+    let now_ms = clock::now_ms();
+    let (own, rests) = routes
+        .with_state(|state| (state.draws(arm, &Scope::new("")), state.unavailability(arm, now_ms)));
+    let is_own = |level: &&Level| own.iter().any(|draw| draw.pool == level.pool);
+    let levels: Vec<Level> = levels.iter().filter(is_own).cloned().collect();
+    let call = expected_amount(arm, 0, None, now_ms);
+    rests
+        .map(|(why, _)| why)
+        .or_else(|| pool::refusal_reason(&levels, &call, now_ms, clock::local_time_zone))
 }
 
 fn stale_catalogue_warning(age_days: u32) -> Option<String> {
@@ -154,7 +163,7 @@ fn describe_abilities(arm: &Arm) -> String {
 
 fn arm_to_json(arm: &Arm, routes: &Routes, barred: Option<&str>) -> Value {
     json!({
-        "arm": arm.name().to_string(),
+        "arm": arm.id.to_string(),
         "price_micro_usd_per_million": arm.price,
         "context_window": arm.context_window,
         "max_output_tokens": arm.max_output_tokens,
@@ -165,7 +174,7 @@ fn arm_to_json(arm: &Arm, routes: &Routes, barred: Option<&str>) -> Value {
         "local": arm.stays_here,
         "pools": arm.pools,
         "cost_weight": arm.cost_weight,
-        "speed_seen": routes.speed(&arm.name()),
+        "speed_seen": speed_of(routes, arm),
         "barred": barred,
     })
 }

@@ -42,7 +42,9 @@ pub(super) async fn run(
     }
     let ready = preview::prepare_preview(project, None).await?;
     let levels = preview::limit_levels(project, &ready.routes).await;
-    let (rests, now_ms) = (ready.routes.resting_arms(), clock::now_ms());
+    let now_ms = clock::now_ms();
+    let rests =
+        ready.routes.with_state(|state| state.tracker.vitals.health.resting_targets(now_ms));
     let money_missing = routing::ledger_to_look_at(project).lacks_money().await.unwrap_or(false);
     if json {
         let rests: Vec<_> = rests.iter().map(|rest| resting_to_json(rest, now_ms)).collect();
@@ -143,10 +145,13 @@ fn resting_to_json(rest: &RestingTarget, now_ms: i64) -> Value {
 /// Returns the limits that providers have reported, by arm, with the time of each report.
 fn provider_limits_json(routes: &Routes) -> Vec<Value> {
     let arms = routes.arms();
-    let arms = arms.iter().map(|arm| (arm.name(), routes.known_limits(&arm.name())));
-    arms.filter(|(_, told)| !told.is_empty())
-        .map(|(arm, told)| json!({ "arm": arm.to_string(), "limits": told }))
-        .collect()
+    routes.with_state(|state| {
+        let limits = &state.tracker.vitals.limits;
+        let arms = arms.iter().map(|arm| (&arm.id, limits.known_limits(&arm.id)));
+        arms.filter(|(_, told)| !told.is_empty())
+            .map(|(arm, told)| json!({ "arm": arm.to_string(), "limits": told }))
+            .collect()
+    })
 }
 
 /// `9m 58s`; the past is `0s`.

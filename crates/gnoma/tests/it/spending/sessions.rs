@@ -8,8 +8,8 @@ use gnoma_core::{
     tool::Access,
 };
 use gnoma_engine::{
-    Arm, GatePlace, Handle, Limits, PersistenceOptions, Routes, Session,
-    routing::{OWN, RoutingOptions, Strategy, Verify},
+    GatePlace, Handle, Limits, PersistenceOptions, Routes, Session, connect_arm,
+    routing::{OWN, RoutingPorts},
     session,
 };
 use gnoma_guard::{
@@ -20,7 +20,7 @@ use gnoma_guard::{
 use gnoma_llm::{Profile, Protocol, connect_provider};
 use gnoma_net::{Http, HttpOptions};
 use gnoma_router::{
-    Router, Tuning,
+    Arm, Router, RouterSettings, Strategy, Tuning, Verify,
     pool::{self, Caps},
 };
 use gnoma_store::{OpenedLedger, SqliteLedger};
@@ -66,19 +66,23 @@ fn firewall() -> Arc<Firewall> {
 fn routes(url: &str, ledger: &Arc<SqliteLedger>) -> Routes {
     let routes = Routes::new(
         Router::new(Tuning::default()),
-        RoutingOptions {
+        RouterSettings {
             strategy: Strategy::Single,
             verify: Verify::Off,
             limits: pool::PoolLimits::new(Caps { day: Some(CAP), ..Caps::default() }),
+            ..RouterSettings::default()
+        },
+        RoutingPorts {
             ledger: Some(Arc::clone(ledger) as _),
             now_ms: Box::new(|| NOON_MS),
-            ..RoutingOptions::default()
+            ..RoutingPorts::default()
         },
     );
     let profile = Profile::new("test", Protocol::OpenAi, format!("{url}/v1"));
     let provider = connect_provider(profile, Http::new(HttpOptions::default()));
     let connection = Connection::new(provider, false);
-    routes.set_arms(vec![Arm { price: Some(PRICE), ..Arm::new(connection, "m1") }], Vec::new());
+    let (arm, connection) = connect_arm(connection, "m1");
+    routes.set_arms([(Arm { price: Some(PRICE), ..arm }, connection)]);
     routes
 }
 

@@ -14,7 +14,7 @@ const SHORT_WAIT: Duration = Duration::from_secs(2);
 
 /// The reaction to a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FailoverAction {
+pub enum FailoverAction {
     /// The turn continues with the same arm or ends, as if there were no other arm.
     Stay,
     /// Another arm is asked.
@@ -23,19 +23,20 @@ pub(crate) enum FailoverAction {
 
 /// A failed call and its circumstances.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Failure<'a> {
+pub struct Failure<'a> {
     /// The error with which the call failed.
-    pub(crate) error: &'a ProviderError,
+    pub error: &'a ProviderError,
     /// Number of the attempt that failed, from 1.
-    pub(crate) attempt: u32,
+    pub attempt: u32,
     /// Part of the answer had arrived.
-    pub(crate) has_content: bool,
+    pub has_content: bool,
     /// Micro-dollars that the arm's prompt cache saves on the same request.
-    pub(crate) cached_micro_usd: u64,
+    pub cached_micro_usd: u64,
 }
 
 /// Decides whether a failed call moves to another arm or stays with this one.
-pub(crate) fn decide_failover(failure: Failure<'_>) -> FailoverAction {
+#[must_use]
+pub fn decide_failover(failure: Failure<'_>) -> FailoverAction {
     let Failure { error, attempt, has_content, cached_micro_usd } = failure;
     if !error.kind.policy().another_model {
         return FailoverAction::Stay;
@@ -51,7 +52,8 @@ pub(crate) fn decide_failover(failure: Failure<'_>) -> FailoverAction {
 }
 
 /// The reason in a few words, for the line that names the change.
-pub(crate) fn describe_failure(error: &ProviderError, has_content: bool) -> String {
+#[must_use]
+pub fn describe_failure(error: &ProviderError, has_content: bool) -> String {
     let broke = if has_content { " in the middle of the answer" } else { "" };
     match error.status {
         Some(status) => format!("{}{broke} (HTTP {status})", error.kind),

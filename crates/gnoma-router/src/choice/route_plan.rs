@@ -3,66 +3,86 @@
 use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::ModelRef;
-use gnoma_router::{Attempt, AttemptResult, TaskOutcome, rules::Bounds};
 
-use super::{
-    arm_contributions::ArmContributions,
-    arm_panel::{CollaborationMode, PanelAuthors},
-    routes::Strategy,
-    signals::Signals,
-    task::Task,
+use super::{arm_contributions::ArmContributions, settings::Strategy, turn_task::Task};
+use crate::{
+    arm::Arm,
+    rules::Bounds,
+    task::{Attempt, AttemptResult, TaskOutcome},
 };
-use crate::arm::Arm;
 
 const MICRO: f64 = 1e6;
 
+/// The way in which several arms answer together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollaborationMode {
+    /// A judge picks one answer.
+    Ensemble,
+    /// One writes an answer out of all.
+    Synthesis,
+}
+
+/// The arms behind the chosen answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PanelAuthors {
+    /// The arms that answered.
+    pub members: Vec<ModelRef>,
+    /// The arm that judged or wrote, if any did.
+    pub chair: Option<ModelRef>,
+    /// The author of the chosen answer.
+    pub author: ModelRef,
+    /// They are made of several answers.
+    pub is_merged: bool,
+}
+
 /// A turn under way.
 #[derive(Debug)]
-pub(crate) struct RoutePlan {
-    pub(crate) task: Task,
-    pub(crate) seed: u64,
+pub struct RoutePlan {
+    /// The subject of the turn.
+    pub task: Task,
+    /// The seed for choices between equal arms.
+    pub seed: u64,
     /// The strategy by which the arms are used; never [`Strategy::Auto`].
-    pub(crate) strategy: Strategy,
+    pub strategy: Strategy,
     /// The arm that is asked.
-    pub(crate) arm: Arm,
+    pub arm: Arc<Arm>,
     /// The other arms that answer at the same time.
-    pub(crate) beside: Vec<Arm>,
+    pub beside: Vec<Arc<Arm>>,
     /// The reason why this arm was chosen.
-    pub(crate) why: String,
+    pub why: String,
     /// Attempts that are over.
-    pub(crate) attempts: Vec<Attempt>,
+    pub attempts: Vec<Attempt>,
     /// Micro-dollars of the attempt under way.
-    pub(crate) attempt_micro_usd: u64,
+    pub attempt_micro_usd: u64,
     /// Micro-dollars of the turn.
-    pub(crate) turn_micro_usd: u64,
+    pub turn_micro_usd: u64,
     /// Micro-dollars of the turn by arm.
-    pub(crate) spent: HashMap<ModelRef, u64>,
+    pub spent: HashMap<ModelRef, u64>,
     /// Arms that failed in this turn, and how.
-    pub(crate) given_up: Vec<(ModelRef, Arc<str>)>,
+    pub given_up: Vec<(ModelRef, Arc<str>)>,
     /// The share of each arm in the current attempt.
-    pub(crate) parts: ArmContributions,
+    pub parts: ArmContributions,
     /// The arm only looks yet: the ways to go are compared before anything is changed.
-    pub(crate) is_looking: bool,
+    pub is_looking: bool,
     /// An attempt is under way.
-    pub(crate) is_open: bool,
+    pub is_open: bool,
     /// The number of times that an arm which failed was replaced.
-    pub(crate) moves: u32,
+    pub moves: u32,
     /// The arm was asked for by name.
-    pub(crate) is_pinned: bool,
+    pub is_pinned: bool,
     /// The bounds that the user's rules set for the task.
-    pub(crate) bounds: Bounds,
+    pub bounds: Bounds,
     /// The part of each attempt that was its arm's own.
-    pub(crate) weights: Vec<f64>,
-    pub(crate) signals: Signals,
+    pub weights: Vec<f64>,
 }
 
 /// The reasons why no arm can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NoArm {
+pub struct NoArm {
     /// That the user's rules leave none, and which they are.
-    pub(crate) dead_end: Option<String>,
+    pub dead_end: Option<String>,
     /// A line for each arm that there is.
-    pub(crate) reasons: Vec<String>,
+    pub reasons: Vec<String>,
 }
 
 impl RoutePlan {
@@ -71,8 +91,8 @@ impl RoutePlan {
         task: Task,
         seed: u64,
         strategy: Strategy,
-        arm: Arm,
-        beside: Vec<Arm>,
+        arm: Arc<Arm>,
+        beside: Vec<Arc<Arm>>,
         why: String,
     ) -> Self {
         Self {
@@ -94,13 +114,13 @@ impl RoutePlan {
             is_pinned: false,
             bounds: Bounds::default(),
             weights: Vec::new(),
-            signals: Signals::default(),
         }
     }
 
     /// Returns the outcome of the task, for learning. `right` is the verdict of a person or of a check that cannot
     /// err.
-    pub(crate) fn to_outcome(&self, right: Option<bool>) -> TaskOutcome {
+    #[must_use]
+    pub fn to_outcome(&self, right: Option<bool>) -> TaskOutcome {
         let last = self.attempts.len().saturating_sub(1);
         let tried = self.attempts.iter().zip(&self.weights).enumerate();
         let tried = tried.map(|(at, (attempt, weight))| AttemptResult {
@@ -112,16 +132,16 @@ impl RoutePlan {
     }
 
     /// The attempt under way is over: it is the arm's that ended it, for its part.
-    pub(crate) fn close_attempt(&mut self, verdict: Option<bool>) {
+    pub fn close_attempt(&mut self, verdict: Option<bool>) {
         let cost_micro_usd = std::mem::take(&mut self.attempt_micro_usd);
-        let arm = self.arm.name();
+        let arm = self.arm.id.clone();
         self.is_open = false;
         self.weights.push(std::mem::take(&mut self.parts).share_of(&arm));
         self.attempts.push(Attempt { arm, verdict, cost_micro_usd });
     }
 
     /// A call of the arm cost so much. What an arm that was given up took is nobody's attempt.
-    pub(crate) fn add_cost(&mut self, arm: &ModelRef, micro_usd: u64) {
+    pub fn add_cost(&mut self, arm: &ModelRef, micro_usd: u64) {
         self.turn_micro_usd = self.turn_micro_usd.saturating_add(micro_usd);
         let sum = self.spent.entry(arm.clone()).or_insert(0);
         *sum = sum.saturating_add(micro_usd);
@@ -131,7 +151,7 @@ impl RoutePlan {
     }
 
     /// Another arm continues the attempt. Checks that ran earlier say nothing about its part.
-    pub(crate) fn move_to(&mut self, arm: Arm, why: String) {
+    pub fn move_to(&mut self, arm: Arc<Arm>, why: String) {
         self.attempt_micro_usd = 0;
         self.moves += 1;
         self.beside.clear();
@@ -139,13 +159,12 @@ impl RoutePlan {
         if self.panel_mode().is_some() {
             self.strategy = Strategy::Single;
         }
-        self.signals.begin_again();
         self.arm = arm;
         self.why = why;
     }
 
     /// One of several answers was chosen.
-    pub(crate) fn record_panel(&mut self, conferred: &PanelAuthors, author: Option<Arm>) {
+    pub fn record_panel(&mut self, conferred: &PanelAuthors, author: Option<Arc<Arm>>) {
         for member in conferred.members.iter().chain(&conferred.chair) {
             self.parts.credit_arm(member);
         }
@@ -161,15 +180,15 @@ impl RoutePlan {
     }
 
     /// Another attempt begins, on top of what is there.
-    pub(crate) fn begin_again(&mut self, arm: Arm, why: String) {
+    pub fn begin_again(&mut self, arm: Arc<Arm>, why: String) {
         self.is_open = true;
         self.arm = arm;
         self.why = why;
-        self.signals.begin_again();
     }
 
     /// Returns the reason why the task may cost no more by the user's rules; `None` if it may go on.
-    pub(crate) fn is_beyond(&self) -> Option<String> {
+    #[must_use]
+    pub fn is_beyond(&self) -> Option<String> {
         // Who costs nothing continues.
         let is_free = self.arm.price.is_some_and(|price| price.is_free());
         let is_passed = |most: &u64| !is_free && self.turn_micro_usd > *most;
@@ -180,12 +199,14 @@ impl RoutePlan {
     }
 
     /// Reports whether the work is checked before the turn ends.
-    pub(crate) fn is_checked(&self) -> bool {
+    #[must_use]
+    pub fn is_checked(&self) -> bool {
         self.strategy == Strategy::Cascade
     }
 
     /// Returns how several arms work together, if several do.
-    pub(crate) fn panel_mode(&self) -> Option<CollaborationMode> {
+    #[must_use]
+    pub fn panel_mode(&self) -> Option<CollaborationMode> {
         match self.strategy {
             Strategy::Ensemble => Some(CollaborationMode::Ensemble),
             Strategy::Synthesis => Some(CollaborationMode::Synthesis),

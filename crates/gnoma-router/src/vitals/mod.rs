@@ -5,16 +5,18 @@
 //! observations at once, and notes them as [`ArmObservation`]s until it adds them to the shared text. No observation is
 //! lost, and none counts twice. An unreadable text counts as empty; what it said will be observed again.
 
+mod speed;
+
 use std::time::Duration;
 
 use gnoma_core::{ModelRef, ProviderError};
-use gnoma_router::{
+use serde::{Deserialize, Serialize};
+
+pub use self::speed::{Speed, Speeds};
+use crate::{
     health::{Health, HealthTarget},
     pool::{self, LearntLimits},
 };
-use serde::{Deserialize, Serialize};
-
-use super::speed::Speeds;
 
 /// The form of the text.
 const FORM: u32 = 1;
@@ -23,18 +25,20 @@ const MOST_NEWS: usize = 256;
 
 /// An observation of an arm during a call.
 #[derive(Clone, Debug)]
-pub(super) struct ArmObservation {
-    pub(super) arm: ModelRef,
+pub struct ArmObservation {
+    /// The arm that was called.
+    pub arm: ModelRef,
     /// The host at which the arm was called.
-    pub(super) host: String,
+    pub host: String,
     /// The time of the call, in milliseconds since 1970.
-    pub(super) at_ms: i64,
-    pub(super) seen: ObservationKind,
+    pub at_ms: i64,
+    /// The event that the call showed.
+    pub seen: ObservationKind,
 }
 
 /// The event that a [`ArmObservation`] reports.
 #[derive(Clone, Debug)]
-pub(super) enum ObservationKind {
+pub enum ObservationKind {
     /// The call failed with this error.
     Failed(ProviderError),
     /// The arm answered the call.
@@ -53,11 +57,14 @@ pub(super) enum ObservationKind {
 /// The state of the arms: which of them rest, which limits their providers reported, and how fast they answer.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Vitals {
+pub struct Vitals {
     form: u32,
-    pub(super) health: Health,
-    pub(super) limits: LearntLimits,
-    pub(super) speeds: Speeds,
+    /// The rests of arms, providers and hosts.
+    pub health: Health,
+    /// The limits that providers reported.
+    pub limits: LearntLimits,
+    /// The speeds that arms have shown.
+    pub speeds: Speeds,
 }
 
 impl Vitals {
@@ -100,14 +107,15 @@ impl Vitals {
 
 /// The state that this process knows, and the part of it that other processes do not know yet.
 #[derive(Debug, Default)]
-pub(super) struct VitalsTracker {
-    pub(super) vitals: Vitals,
+pub struct VitalsTracker {
+    /// The state of the arms, as this process knows it.
+    pub vitals: Vitals,
     news: Vec<ArmObservation>,
 }
 
 impl VitalsTracker {
     /// Takes in what a call showed. `is_shared`: there is a text to bring it to.
-    pub(super) fn record_sight(&mut self, mut sight: ArmObservation, is_shared: bool) {
+    pub fn record_sight(&mut self, mut sight: ArmObservation, is_shared: bool) {
         let has_cured = self.vitals.take_in(&sight);
         match &mut sight.seen {
             ObservationKind::Failed(error) if !error.kind.policy().is_shared => return,
@@ -120,12 +128,13 @@ impl VitalsTracker {
     }
 
     /// Reports whether there is anything that other processes do not know yet.
-    pub(super) fn has_news(&self) -> bool {
+    #[must_use]
+    pub fn has_news(&self) -> bool {
         !self.news.is_empty()
     }
 
     /// Takes over the shared state and adds what only this process knows: the new text, if anything is new.
-    pub(super) fn merge_shared(&mut self, text: Option<&str>, now_ms: i64) -> Option<String> {
+    pub fn merge_shared(&mut self, text: Option<&str>, now_ms: i64) -> Option<String> {
         let news = std::mem::take(&mut self.news);
         let mut shared = Vitals::from_text(text, now_ms);
         for sight in &news {

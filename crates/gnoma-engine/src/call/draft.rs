@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use gnoma_core::{
-    Accumulator, Response, StopReason, StreamEvent, Usage,
-    message::{CallId, Content},
-    stream::Slot,
+    Accumulator, Response, StopReason, StreamEvent, Usage, message::CallId, stream::Slot,
 };
+
+use crate::conversation::{Conversation, unique_id};
 
 /// An answer of so few tokens has used up no output limit.
 const FEW_TOKENS: u64 = 16;
@@ -67,14 +67,19 @@ impl AnswerDraft {
         self.parts.is_full()
     }
 
-    /// A call was begun: its id, apart from those of all calls `before`. `None` where the block is not a
+    /// A call was begun: its id, apart from those of all calls of the conversation. `None` where the block is not a
     /// new call.
-    pub(super) fn begin_draft(&mut self, slot: Slot, before: &HashSet<CallId>) -> Option<CallId> {
+    pub(super) fn begin_draft(
+        &mut self,
+        slot: Slot,
+        conversation: &Conversation,
+    ) -> Option<CallId> {
         if self.drafts.contains_key(&slot) {
             return None;
         }
         let own = self.parts.call_id(slot)?;
-        let id = unique_id(own, |id| !before.contains(id) && !self.drafted.contains(id));
+        let is_free = |id: &CallId| !conversation.has_call(id) && !self.drafted.contains(id);
+        let id = unique_id(own, is_free);
         self.drafted.insert(id.clone());
         self.drafts.insert(slot, id.clone());
         Some(id)
@@ -89,26 +94,4 @@ impl AnswerDraft {
     pub(super) fn finish(self) -> Response {
         self.parts.into_response()
     }
-}
-
-/// Gives calls whose id is among `taken` another one, and adds them to it: some servers count from 0
-/// in every answer, and others refuse a conversation in which two calls have the same name.
-pub(super) fn name_apart(response: &mut Response, taken: &mut HashSet<CallId>) {
-    for block in &mut response.content {
-        if let Content::ToolCall(call) = block {
-            call.id = unique_id(&call.id, |id| !taken.contains(id));
-            taken.insert(call.id.clone());
-        }
-    }
-}
-
-/// The id, or the first of its numbered variants that is free.
-fn unique_id(own: &CallId, is_free: impl Fn(&CallId) -> bool) -> CallId {
-    let mut number = 2_u32;
-    let mut id = own.clone();
-    while !is_free(&id) {
-        id = CallId::new(format!("{own}_{number}"));
-        number = number.saturating_add(1);
-    }
-    id
 }

@@ -66,7 +66,7 @@ impl Speed {
 /// The speeds of all arms. To be kept from one start to the next.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<(ModelRef, Speed)>", into = "Vec<(ModelRef, Speed)>")]
-pub(crate) struct Speeds(BTreeMap<(String, String), Speed>);
+pub struct Speeds(BTreeMap<(String, String), Speed>);
 
 impl From<Vec<(ModelRef, Speed)>> for Speeds {
     fn from(list: Vec<(ModelRef, Speed)>) -> Self {
@@ -103,7 +103,8 @@ impl Speeds {
     }
 
     /// Returns the speed that the arm has shown.
-    pub(super) fn for_arm(&self, arm: &ModelRef) -> Option<Speed> {
+    #[must_use]
+    pub fn for_arm(&self, arm: &ModelRef) -> Option<Speed> {
         self.0.get(&arm_key(arm)).copied()
     }
 

@@ -8,11 +8,11 @@ use gnoma_core::ModelRef;
 
 /// The share of each arm in the work of the current attempt.
 #[derive(Debug, Default)]
-pub(crate) struct ArmContributions(Vec<(ModelRef, u32)>);
+pub struct ArmContributions(Vec<(ModelRef, u32)>);
 
 impl ArmContributions {
     /// The arm has given an answer, or changed something.
-    pub(crate) fn credit_arm(&mut self, arm: &ModelRef) {
+    pub fn credit_arm(&mut self, arm: &ModelRef) {
         match self.0.iter_mut().find(|(name, _)| name == arm) {
             Some((_, count)) => *count = count.saturating_add(1),
             None => self.0.push((arm.clone(), 1)),
@@ -20,12 +20,13 @@ impl ArmContributions {
     }
 
     /// The others' work is thrown away.
-    pub(crate) fn keep_only(&mut self, arm: &ModelRef) {
+    pub fn keep_only(&mut self, arm: &ModelRef) {
         self.0.retain(|(name, _)| name == arm);
     }
 
     /// The arm's part of it, above 0 and up to 1: who did nothing yet counts as if about to begin.
-    pub(crate) fn share_of(&self, arm: &ModelRef) -> f64 {
+    #[must_use]
+    pub fn share_of(&self, arm: &ModelRef) -> f64 {
         let sum = |own: bool| -> u32 {
             let counted = self.0.iter().filter(|(name, _)| (name == arm) == own);
             counted.map(|(_, count)| *count).fold(0, u32::saturating_add)

@@ -2,18 +2,15 @@
 
 use std::sync::Arc;
 
-use gnoma_core::{ModelRequest, text_truncation};
-use gnoma_router::{
-    Need, TaskKind,
+use gnoma_core::text_truncation;
+
+use super::settings::RouterSettings;
+use crate::{
     classify::{self, Classification, ClassificationSource, TaskType, TurnFacts, model},
     rules::{LocalTime, WorkFacts},
+    task::{Need, TaskKind},
 };
 
-use super::{review, routes::RoutingOptions};
-use crate::arm::Arm;
-
-/// Tokens that the small model's answer may take.
-const CLASSIFIER_TOKENS: u32 = 200;
 /// Most bytes of a person's words that are kept for what is done with them later.
 const MAX_WORDS_BYTES: usize = 64 << 10;
 
@@ -29,44 +26,47 @@ const UNREAD: Classification = Classification {
 
 /// The subject of a turn, as far as choosing an arm goes.
 #[derive(Clone, Debug)]
-pub(crate) struct Task {
+pub struct Task {
     /// The words of the person.
-    pub(crate) words: String,
-    pub(crate) classified: Classification,
+    pub words: String,
+    /// The kind and difficulty that the words suggest.
+    pub classified: Classification,
     /// The facts that are known beside the words.
     facts: TurnFacts,
-    pub(crate) need: Need,
+    /// The requirements of the task, and its worth.
+    pub need: Need,
     /// True if the work of the task shows in files.
-    pub(crate) changes_code: bool,
+    pub changes_code: bool,
     /// Files it is about, as far as rules ask for them.
     paths: Vec<String>,
     /// Files that the whole conversation is about.
-    pub(crate) touched: Vec<String>,
+    pub touched: Vec<String>,
     /// The words were read for it.
     is_judged: bool,
     /// The step of a saved task that it is.
-    pub(crate) step: Option<Arc<str>>,
+    pub step: Option<Arc<str>>,
 }
 
 impl Task {
     /// The task that the words suggest. `is_judged`: something depends on what kind it is; else the
     /// words are read when it is over, not before the first request.
-    pub(crate) fn from_words(
+    #[must_use]
+    pub fn from_words(
         mut words: String,
         has_images: bool,
         context_tokens: u64,
         is_judged: bool,
-        options: &RoutingOptions,
+        settings: &RouterSettings,
     ) -> Self {
-        let mut concern = options.new_concern();
+        let mut concern = settings.new_concern();
         concern.add_mentioned_paths(&words);
         words.truncate(text_truncation::word_prefix(&words, MAX_WORDS_BYTES).len());
         let facts = TurnFacts {
             images: has_images,
             context_tokens,
-            local_only: options.local_only,
-            second_micro_usd: options.second_micro_usd,
-            task_micro_usd: options.value_micro_usd,
+            local_only: settings.local_only,
+            second_micro_usd: settings.second_micro_usd,
+            task_micro_usd: settings.value_micro_usd,
             ..TurnFacts::default()
         };
         let classified = if is_judged { classify::classify_text(&words) } else { UNREAD };
@@ -78,14 +78,16 @@ impl Task {
     }
 
     /// The same, for an arm that answers in a form, and for one that thinks, or for any.
-    pub(crate) fn with_needs(mut self, form: bool, thinking: bool) -> Self {
+    #[must_use]
+    pub fn with_needs(mut self, form: bool, thinking: bool) -> Self {
         (self.facts.structured_output, self.need.structured_output) = (form, form);
         (self.facts.thinking, self.need.thinking) = (thinking, thinking);
         self
     }
 
     /// Returns the kind of the task, for learning.
-    pub(crate) fn kind(&self) -> TaskKind {
+    #[must_use]
+    pub fn kind(&self) -> TaskKind {
         if self.is_judged {
             return self.router_need().kind;
         }
@@ -93,7 +95,8 @@ impl Task {
     }
 
     /// Returns what the router is asked for: a step of a saved task is a kind by itself there, and nowhere else.
-    pub(crate) fn router_need(&self) -> Need {
+    #[must_use]
+    pub fn router_need(&self) -> Need {
         Need { kind: self.kind_of_step(self.need.kind.clone()), ..self.need.clone() }
     }
 
@@ -105,7 +108,8 @@ impl Task {
     }
 
     /// Returns the kind of task if the words were read for it: reading them only to record it would delay a request.
-    pub(crate) fn known_kind(&self) -> Option<&TaskKind> {
+    #[must_use]
+    pub fn known_kind(&self) -> Option<&TaskKind> {
         self.is_judged.then_some(&self.need.kind)
     }
 
@@ -139,7 +143,8 @@ impl Task {
     }
 
     /// This task, but of the previous task's kind if the text says nothing: "go on" continues.
-    pub(crate) fn with_previous_kind(self, before: &Self) -> Self {
+    #[must_use]
+    pub fn with_previous_kind(self, before: &Self) -> Self {
         if !self.classified.scores.is_empty() || !self.is_judged {
             return self;
         }
@@ -152,17 +157,9 @@ impl Task {
         self.read_as(classified)
     }
 
-    /// Builds the request to the arm that classifies the task.
-    pub(crate) fn classifier_request(&self, arm: &Arm) -> ModelRequest {
-        let question = model::build_question(&self.words);
-        let mut request =
-            review::plain_request(arm, question.system, question.user, CLASSIFIER_TOKENS);
-        request.temperature = Some(0.0);
-        request
-    }
-
     /// The task as the classifying arm's answer has it; `None` when it gave none in time.
-    pub(crate) fn with_judgement(self, answer: Option<&str>) -> Self {
+    #[must_use]
+    pub fn with_judgement(self, answer: Option<&str>) -> Self {
         let classified = model::resolve_answer(self.classified.clone(), answer);
         self.read_as(classified)
     }
@@ -173,7 +170,8 @@ impl Task {
     }
 
     /// As rules see it. `time`: what the clock on the wall says.
-    pub(crate) fn work_facts(&self, time: LocalTime) -> WorkFacts {
+    #[must_use]
+    pub fn work_facts(&self, time: LocalTime) -> WorkFacts {
         WorkFacts {
             kind: self.need.kind.clone(),
             complexity: self.classified.complexity,

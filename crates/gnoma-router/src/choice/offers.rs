@@ -10,21 +10,22 @@ use gnoma_core::{
     ModelRef, Price, Usage,
     ledger::{Amount, Level, PoolDraw, Unit},
 };
-use gnoma_router::{
-    Offer, Zone, classify,
+use jiff::tz::TimeZone;
+
+use super::{routing_state::RoutingState, turn_task::Task};
+use crate::{
+    arm::{Arm, Offer},
+    classify,
+    clock::{self, Zone},
     pool::{self, Expectation, Scope},
     rules::{self, AppliedRules, Day, LocalTime, Role, Rule, RuleEffect},
 };
-use jiff::{Timestamp, tz::TimeZone};
-
-use super::{routes::Routes, task::Task};
-use crate::arm::Arm;
 
 const MICRO: f64 = 1e6;
 /// Tokens of a typical answer.
-pub(crate) const TYPICAL_ANSWER: u64 = 1_000;
+pub const TYPICAL_ANSWER: u64 = 1_000;
 /// Tokens of the system prompt and the tools.
-pub(crate) const OVERHEAD_TOKENS: u64 = 1_500;
+pub const OVERHEAD_TOKENS: u64 = 1_500;
 /// Calls beside the last one that the easiest work with tools takes, roughly: to look and to change.
 const EASIEST_CALLS: u64 = 3;
 /// Calls that the hardest work takes beside those.
@@ -32,15 +33,15 @@ const HARDEST_CALLS: u64 = 40;
 /// Tokens by which the results of one such call make the next prompt longer.
 const STEP_TOKENS: u64 = 1_500;
 /// So long a call waits for a limit of gnoma's own before another arm is asked in its place.
-pub(crate) const LIMIT_PATIENCE: Duration = Duration::from_secs(5);
+pub const LIMIT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A prompt that an arm's provider may still hold.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WarmPrompt {
+pub struct WarmPrompt {
     /// The tokens of the prompt.
-    pub(crate) tokens: u64,
+    pub tokens: u64,
     /// The time when the prompt was sent, in milliseconds since 1970.
-    pub(crate) at_ms: i64,
+    pub at_ms: i64,
 }
 
 /// The time for which providers certainly cache a prompt.
@@ -48,19 +49,21 @@ const WARM_MS: i64 = 5 * 60 * 1_000;
 
 /// The session at the moment of a choice.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ChoiceContext<'a> {
+pub struct ChoiceContext<'a> {
     /// Prompts that may be warm, by arm.
-    pub(crate) warm: &'a HashMap<ModelRef, WarmPrompt>,
+    pub warm: &'a HashMap<ModelRef, WarmPrompt>,
     /// The levels that say how much of the limits of the arms' pools is used.
-    pub(crate) levels: &'a [Level],
+    pub levels: &'a [Level],
     /// Only this arm is asked.
-    pub(crate) pin: Option<&'a ModelRef>,
+    pub pin: Option<&'a ModelRef>,
     /// True if, when no arm is free, the one that is free soonest may be asked.
-    pub(crate) may_wait: bool,
+    pub may_wait: bool,
     /// Whose money is spent.
-    pub(crate) scope: &'a Scope,
+    pub scope: &'a Scope,
     /// Arms that failed at the task before the turn: a stronger one is chosen.
-    pub(crate) failed: &'a [ModelRef],
+    pub failed: &'a [ModelRef],
+    /// The time, in milliseconds since 1970.
+    pub now_ms: i64,
 }
 
 /// An obstacle that rules an arm out.
@@ -80,25 +83,23 @@ fn own_levels<'a>(levels: &'a [Level], draws: &'a [PoolDraw]) -> impl Iterator<I
     levels.iter().filter(is_own)
 }
 
-impl Routes {
+impl RoutingState {
     /// The arms as the router is offered them, and what the user's rules make of them.
     pub(super) fn build_offers(
         &self,
-        arms: &[Arm],
         task: &Task,
         given_up: &[(ModelRef, Arc<str>)],
         context: ChoiceContext<'_>,
         role: Option<(Role, &ModelRef)>,
     ) -> (Vec<Offer>, AppliedRules) {
-        let now_ms = self.now_ms();
-        let mut offers = Vec::with_capacity(arms.len());
-        let mut passing = Vec::with_capacity(arms.len());
-        for arm in arms {
-            let name = arm.name();
-            let warm = context.warm.get(&name);
-            let call = self.expected_amount(arm, task.need.context_tokens, warm);
-            let draws = self.draws_for(arm, context.scope, &call);
-            let failed = given_up.iter().find(|(failed, _)| *failed == name).map(|(_, why)| why);
+        let now_ms = context.now_ms;
+        let mut offers = Vec::with_capacity(self.arms().len());
+        let mut passing = Vec::with_capacity(self.arms().len());
+        for arm in &**self.arms() {
+            let warm = context.warm.get(&arm.id);
+            let call = expected_amount(arm, task.need.context_tokens, warm, now_ms);
+            let draws = self.draws_for(arm, context.scope, &call, now_ms);
+            let failed = given_up.iter().find(|(failed, _)| *failed == arm.id).map(|(_, why)| why);
             let need = shorten_answer(arm, call);
             let (lasting, passes) = match self.find_exclusion(arm, failed, context, &need, &draws) {
                 Some(ArmExclusion::Lasting(why)) => (Some(why), None),
@@ -107,20 +108,23 @@ impl Routes {
             };
             passing.push(passes);
             offers.push(Offer {
-                capabilities: arm.capabilities(),
                 pools: pool::budget_pools(&draws).collect(),
                 most_micro_usd: arm
                     .price
                     .map(|price| price.cost_micro_usd(&estimate_work(task, &price))),
                 saved_micro_usd: warm_savings(arm, warm, now_ms),
-                cost_weight: arm.cost_weight,
                 crowding: pool::crowding_factor(own_levels(context.levels, &draws)),
-                seconds: self.seconds_to_answer(&name),
+                seconds: self
+                    .tracker
+                    .vitals
+                    .speeds
+                    .for_arm(&arm.id)
+                    .map(|speed| speed.seconds_to_answer()),
                 barred: lasting,
-                arm: name,
+                arm: Arc::clone(arm),
             });
         }
-        let applied = self.apply_rules(task, &offers, context.pin.is_some(), role);
+        let applied = self.apply_rules(task, &offers, context, role);
         let mut offers = applied.apply_to_offers(&offers);
         bar_for_now(&mut offers, passing, task, context.may_wait);
         (offers, applied)
@@ -136,9 +140,8 @@ impl Routes {
         call: &Amount,
         draws: &[PoolDraw],
     ) -> Option<ArmExclusion> {
-        let name = arm.name();
         match (context.pin, failed) {
-            (Some(pin), _) if *pin != name => {
+            (Some(pin), _) if *pin != arm.id => {
                 Some(ArmExclusion::Lasting(format!("is not {pin}, which you chose").into()))
             }
             (_, Some(why)) => Some(ArmExclusion::Lasting(Arc::clone(why))),
@@ -147,60 +150,39 @@ impl Routes {
             (None, None) if arm.only_chosen => {
                 Some(ArmExclusion::Lasting("is used only where you choose it".into()))
             }
-            (None, None) if self.only_classifies(&name) => {
+            (None, None) if self.settings.only_classifies(&arm.id) => {
                 Some(ArmExclusion::Lasting("only sorts requests (`slm`)".into()))
             }
-            (None, None) => self.health_exclusion(arm).or_else(|| {
-                let own = own_levels(context.levels, draws);
-                limit_exclusion(own, call, (self.now_ms(), self.zone()))
-            }),
+            (None, None) => {
+                let resting = self.unavailability(arm, context.now_ms);
+                resting.map(|(why, until_ms)| ArmExclusion::Passing(why.into(), until_ms)).or_else(
+                    || {
+                        let own = own_levels(context.levels, draws);
+                        limit_exclusion(own, call, (context.now_ms, self.settings.zone))
+                    },
+                )
+            }
         }
     }
 
-    /// Reports whether the arm is only there to classify tasks.
-    fn only_classifies(&self, arm: &ModelRef) -> bool {
-        self.options.only_classifies && self.options.classifier.as_ref() == Some(arm)
-    }
-
-    /// Returns the reason why the arm had better not be called just now.
-    fn health_exclusion(&self, arm: &Arm) -> Option<ArmExclusion> {
-        let rest = self
-            .current_rest(arm)
-            .map(|rest| ArmExclusion::Passing(rest.why.into(), rest.until_ms));
-        rest.or_else(|| {
-            let (why, free_ms) = self.provider_refusal(&arm.name())?;
-            Some(ArmExclusion::Passing(why.into(), free_ms))
-        })
-    }
-
     /// Returns the reason why the user's rules keep an arm from the subject of the conversation, if they do.
-    pub(crate) fn kept_from(&self, arm: &ModelRef, task: &Task) -> Option<Arc<str>> {
-        let arms = self.arms();
-        let offer = |arm: &Arm| Offer {
-            arm: arm.name(),
-            capabilities: arm.capabilities(),
-            pools: Vec::new(),
-            saved_micro_usd: 0,
-            most_micro_usd: None,
-            cost_weight: arm.cost_weight,
-            crowding: 1.0,
-            seconds: None,
-            barred: None,
-        };
-        let offers: Vec<Offer> = arms.iter().map(offer).collect();
+    #[must_use]
+    pub fn kept_from(&self, arm: &ModelRef, task: &Task, now_ms: i64) -> Option<Arc<str>> {
+        let offers: Vec<Offer> =
+            self.arms().iter().map(|arm| Offer::new(Arc::clone(arm))).collect();
         // What is about files, and nothing else: the choice as a whole is made elsewhere.
         let keeps =
             |action: &&RuleEffect| matches!(action, RuleEffect::Pin(_) | RuleEffect::Forbid(_));
-        let about_files = self.options.rules.iter().filter(|rule| !rule.when.paths.is_empty());
+        let about_files = self.settings.rules.iter().filter(|rule| !rule.when.paths.is_empty());
         let rules: Vec<Rule> = about_files
             .map(|rule| Rule {
                 then: rule.then.iter().filter(keeps).cloned().collect(),
                 ..rule.clone()
             })
             .collect();
-        let facts = task.work_facts(self.local_time());
+        let facts = task.work_facts(self.local_time(now_ms));
         let applied = rules::apply_rules(&rules, None, &facts, &offers, &|_| None);
-        let place = offers.iter().position(|offer| offer.arm == *arm)?;
+        let place = offers.iter().position(|offer| offer.arm.id == *arm)?;
         applied.barred.get(place).cloned().flatten()
     }
 
@@ -208,19 +190,19 @@ impl Routes {
         &self,
         task: &Task,
         offers: &[Offer],
-        is_pinned: bool,
+        context: ChoiceContext<'_>,
         role: Option<(Role, &ModelRef)>,
     ) -> AppliedRules {
-        let facts = task.work_facts(self.local_time());
+        let facts = task.work_facts(self.local_time(context.now_ms));
         let expected = |arm: &ModelRef| {
-            let cost = self.arm_estimate(arm, &task.need.kind).cost;
+            let cost = self.router.estimate_arm(arm, &task.need.kind).cost;
             let believed = (cost.is_finite() && cost >= 0.0).then_some((cost * MICRO) as u64);
-            let offer = offers.iter().find(|offer| offer.arm == *arm);
+            let offer = offers.iter().find(|offer| offer.arm.id == *arm);
             let most = offer.and_then(|offer| offer.most_micro_usd);
             believed.into_iter().chain(most).min()
         };
-        if !is_pinned {
-            return rules::apply_rules(&self.options.rules, role, &facts, offers, &expected);
+        if context.pin.is_none() {
+            return rules::apply_rules(&self.settings.rules, role, &facts, offers, &expected);
         }
         // Whoever names an arm has chosen; what is forbidden stays forbidden, and files stay where
         // a rule wants them.
@@ -232,7 +214,7 @@ impl Routes {
             RuleEffect::Prefer { .. } => false,
         };
         let bans: Vec<Rule> = self
-            .options
+            .settings
             .rules
             .iter()
             .map(|rule| Rule {
@@ -244,30 +226,31 @@ impl Routes {
     }
 
     /// The zone is searched for only where a rule asks for the time.
-    fn local_time(&self) -> LocalTime {
-        let asks = self.options.rules.iter().any(|rule| rule.when.hours.is_some());
-        let zone = if asks { (self.options.zone)() } else { TimeZone::UTC };
-        local_time(self.now_ms(), &zone)
+    fn local_time(&self, now_ms: i64) -> LocalTime {
+        let asks = self.settings.rules.iter().any(|rule| rule.when.hours.is_some());
+        let zone = if asks { (self.settings.zone)() } else { TimeZone::UTC };
+        local_time(now_ms, &zone)
     }
+}
 
-    /// Returns the amount that a call of the arm is expected to take.
-    pub(crate) fn expected_amount(
-        &self,
-        arm: &Arm,
-        context_tokens: u64,
-        warm: Option<&WarmPrompt>,
-    ) -> Amount {
-        let cached_tokens = warm
-            .filter(|warm| (0..WARM_MS).contains(&self.now_ms().saturating_sub(warm.at_ms)))
-            .map_or(0, |warm| warm.tokens);
-        let call = Expectation {
-            prompt_tokens: context_tokens.max(cached_tokens).saturating_add(OVERHEAD_TOKENS),
-            cached_tokens,
-            typical_output_tokens: TYPICAL_ANSWER,
-            max_output_tokens: arm.answer_limit().map(u64::from),
-        };
-        pool::expected_amount(&call, &arm.price.unwrap_or_default())
-    }
+/// Returns the amount that a call of the arm is expected to take. `warm`: the prompt that its provider may still hold.
+#[must_use]
+pub fn expected_amount(
+    arm: &Arm,
+    context_tokens: u64,
+    warm: Option<&WarmPrompt>,
+    now_ms: i64,
+) -> Amount {
+    let cached_tokens = warm
+        .filter(|warm| (0..WARM_MS).contains(&now_ms.saturating_sub(warm.at_ms)))
+        .map_or(0, |warm| warm.tokens);
+    let call = Expectation {
+        prompt_tokens: context_tokens.max(cached_tokens).saturating_add(OVERHEAD_TOKENS),
+        cached_tokens,
+        typical_output_tokens: TYPICAL_ANSWER,
+        max_output_tokens: arm.answer_limit().map(u64::from),
+    };
+    pool::expected_amount(&call, &arm.price.unwrap_or_default())
 }
 
 /// Returns the amount of the call with the cost of its shortest answer: where money is short, the answer may be.
@@ -358,14 +341,14 @@ fn warm_savings(arm: &Arm, warm: Option<&WarmPrompt>, now_ms: i64) -> u64 {
 }
 
 /// Micro-dollars that the arm's cache saves on a request like the last one.
-pub(crate) fn cache_savings(arm: &Arm, warm: &HashMap<ModelRef, WarmPrompt>, now_ms: i64) -> u64 {
-    warm_savings(arm, warm.get(&arm.name()), now_ms)
+#[must_use]
+pub fn cache_savings(arm: &Arm, warm: &HashMap<ModelRef, WarmPrompt>, now_ms: i64) -> u64 {
+    warm_savings(arm, warm.get(&arm.id), now_ms)
 }
 
 /// The day and minute that the clocks of `zone` show.
 fn local_time(at_ms: i64, zone: &TimeZone) -> LocalTime {
-    let end = if at_ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
-    let at = zone.to_datetime(Timestamp::from_millisecond(at_ms).unwrap_or(end));
+    let at = zone.to_datetime(clock::timestamp_from_ms(at_ms));
     let weekday = usize::try_from(at.weekday().to_monday_zero_offset()).ok();
     let minute = i16::from(at.hour()) * 60 + i16::from(at.minute());
     LocalTime {

@@ -126,7 +126,7 @@ impl SqliteLedger {
         let Some(connection) = open::open_to_read(path, PATIENCE)? else { return Ok(None) };
         let identity = Arc::new(new_identity(&connection)?);
         let dead =
-            with_ledger_view(&connection, &identity, NO_TIME_MS, |books| books.dead_processes());
+            with_ledger_view(&connection, &identity, NO_TIME_MS, LedgerTransaction::dead_processes);
         let has_lost_calls = match dead {
             Err(error) if error.kind == StoreErrorKind::Damaged => {
                 files::mark_damaged(path);

@@ -1,6 +1,8 @@
 //! Compresses the protocol's schema and the description of the HTTP API, which few people print and every program
 //! carries.
 
+#[path = "build/integer_limits.rs"]
+mod integer_limits;
 #[path = "build/openapi.rs"]
 mod openapi;
 

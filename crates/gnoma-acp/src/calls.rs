@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_a_server_uses_again_are_told_apart() {
+    fn tool_call_ids_reused_by_a_provider_are_distinguished() {
         let (mut calls, mut out) = (Calls::default(), Vec::new());
         let read = call("call_0", "fs.read", r#"{"path":"a"}"#);
         for _ in 0..2 {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn drafts_that_come_to_nothing_end_and_so_does_what_was_missed() {
+    fn dropped_tool_call_drafts_and_unfinished_calls_end_as_failed() {
         let (mut calls, mut out) = (Calls::default(), Vec::new());
         calls.show_draft(&CallId::new("a"), "bash", &mut out);
         calls.mark_running(&call("b", "bash", r#"{"command":"ls"}"#), "/p", &mut out);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_shown_as_it_is_and_changes_as_changes() {
+    fn tool_output_is_shown_as_text_and_edits_as_diffs() {
         let (mut calls, mut out) = (Calls::default(), Vec::new());
         let edit = call("e", "fs.edit", r#"{"path":"f.txt"}"#);
         calls.mark_running(&edit, "/p", &mut out);

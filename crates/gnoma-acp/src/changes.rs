@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_hunk_is_a_change_of_its_file() {
+    fn each_diff_hunk_is_an_acp_diff_of_its_file() {
         let diff = "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n@@ -9 +9,2 @@\n nine\n+--- ten\n\
             --- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+hi\n\\ No newline at end of file\n";
         let found = of_diff(diff, Some("/ignored"), "/p");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_the_call_names_is_that_file() {
+    fn diff_path_uses_the_absolute_path_of_the_call() {
         let diff = "--- a/x/y.txt\n+++ b/x/y.txt\n@@ -1 +0,0 @@\n-a\n";
         let found = of_diff(diff, Some("/x/y.txt"), "/p");
         assert_eq!(found[0]["path"], "/x/y.txt");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_diff_shows_nothing_and_a_cut_one_what_is_there() {
+    fn malformed_diff_shows_nothing_and_a_truncated_one_its_start() {
         assert!(of_diff("{\"command\":\"ls\"}", None, "/p").is_empty());
         assert!(of_diff("@@ nonsense @@\n", None, "/p").is_empty());
         let cut = of_diff("--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@\n a\n… 90 more lines\n", None, "/p");

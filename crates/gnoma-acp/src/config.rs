@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_in_use_is_the_one_of_the_settings_until_another_is_chosen() {
+    fn current_model_is_the_configured_one_until_another_is_pinned() {
         assert_eq!(current(&PinnedModel::BySettings), "p/b");
         assert_eq!(current(&PinnedModel::Router), "auto");
         assert_eq!(current(&PinnedModel::Model("p/a".into())), "p/a");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn how_much_models_think_is_among_the_choices_whatever_it_is() {
+    fn thinking_option_always_lists_its_current_value() {
         for (now, value) in [
             (None, "default"),
             (Some(ThinkingMode::Off), "off"),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn only_values_that_there_are_can_be_chosen() {
+    fn unknown_config_option_values_are_refused() {
         let view = view();
         assert_eq!(
             parse_choice(&view, "mode", "plan"),

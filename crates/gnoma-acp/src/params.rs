@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_read_as_editors_write_them() {
+    fn mcp_servers_are_parsed_from_session_new() {
         let mut params = read(
             r#"{"cwd":"/p","mcpServers":[
                 {"name":"My files","command":"/bin/x","args":["-a"],"env":[{"name":"K","value":"v"}]},
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_values_are_told_and_unknown_ones_passed_over() {
+    fn invalid_params_are_refused_and_unknown_fields_ignored() {
         for wrong in
             [r#"{"sessionId":5}"#, r#"{"prompt":"text"}"#, "[1]", r#"{"protocolVersion":"1"}"#]
         {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_client_says_it_can_is_used() {
+    fn only_declared_client_capabilities_are_used() {
         let read = |json: &str| serde_json::from_str::<ClientCapabilities>(json).unwrap();
         let none = read(
             r#"{"session":{"notices":null},"elicitation":{"form":null},"fs":{"readTextFile":true}}"#,

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_announced_before_it_is_asked_about_and_shows_its_change() {
+    fn permission_request_announces_its_tool_call_with_a_diff_first() {
         let (asking, out) = asked(&question(), true);
         assert_eq!(asking.method, "session/request_permission");
         assert_eq!(asking.params["toolCall"]["toolCallId"], out[0]["toolCallId"]);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_seen_by_name_is_in_the_question() {
+    fn permission_request_lists_notable_changes() {
         let what = "creates: a program, which version control reads on every run".to_owned();
         let notable = vec![NotableChange { name: ".husky/pre-commit".into(), what }];
         let (asking, _) = asked(&Question { notable, ..question() }, false);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_offered_approves() {
+    fn only_an_offered_option_approves() {
         let deny = |answer| matches!(answer, PermissionAnswer::Deny { .. });
         for wrong in [
             &selected("9"),
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_with_choices_is_a_form_or_buttons() {
+    fn question_with_choices_is_an_elicitation_form_or_buttons() {
         let inquiry = Some(Inquiry { choices: vec!["red".into(), "blue".into()] });
         let question = Question { inquiry, preview: None, reason: "Which?".into(), ..question() };
         let (form, _) = asked(&question, true);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_in_the_middle_of_a_call_belongs_to_it_and_may_be_answered_in_part() {
+    fn question_during_a_tool_call_belongs_to_it_and_allows_a_partial_answer() {
         let running = ToolCall::new(CallId::new("run"), "bash", RawJson::empty_object());
         let (mut translator, mut out) = (Translator::default(), Vec::new());
         translator.calls.mark_running(&running, "/p", &mut out);

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn mentions_stay_where_they_are_and_resources_follow() {
+    fn prompt_mentions_stay_in_place_and_resources_follow() {
         let said = of(
             r#"[{"type":"text","text":"fix "},{"type":"resource_link","uri":"file:///p/a.rs","name":"a.rs"},
                 {"type":"text","text":", see"},{"type":"resource_link","uri":"https://x/y","name":"the issue"},
@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn picture_has_the_type_that_its_bytes_tell() {
+    fn image_type_is_detected_from_its_bytes() {
         let called = r#"[{"type":"image","mimeType":"image/jpeg","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}]"#;
         let said = of(called).unwrap();
         assert!(matches!(&said[0], Content::Image(image) if image.mime == "image/png"));
     }
 
     #[test]
-    fn what_cannot_be_said_is_refused() {
+    fn unsupported_prompt_content_is_refused() {
         for (wrong, why) in [
             ("[]", "empty"),
             (r#"[{"type":"text","text":" "}]"#, "empty"),

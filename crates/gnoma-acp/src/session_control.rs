@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_command_is_told_from_words() {
+    fn compact_command_is_distinguished_from_prompt_text() {
         let of = |text: &str| parse_own_command(&[Content::from_text(text)], COMPACT);
         assert_eq!(of("/compact"), Some(String::new()));
         assert_eq!(of("/compact  the tests "), Some("the tests".to_owned()));

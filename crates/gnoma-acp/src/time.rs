@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_are_those_of_the_calendar() {
+    fn iso_8601_dates_follow_the_calendar() {
         assert_eq!(format_iso8601(0), "1970-01-01T00:00:00Z");
         assert_eq!(format_iso8601(951_782_400_000), "2000-02-29T00:00:00Z");
         assert_eq!(format_iso8601(1_795_442_399_999), "2026-11-23T13:59:59Z");

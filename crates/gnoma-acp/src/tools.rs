@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_told_in_a_line() {
+    fn tool_call_title_is_one_line() {
         for (name, arguments, expected) in [
             ("bash", r#"{"command":"\n  cargo test\n  ls"}"#, "cargo test"),
             ("fs.edit", r#"{"path":"src/a.rs"}"#, "Edit src/a.rs"),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_say_what_will_change() {
+    fn edit_arguments_preview_a_diff() {
         let edit =
             r#"{"path":"a","edits":[{"old_string":"x","new_string":"y"},{"old_string":"z"}]}"#;
         let change = |old: Option<&str>, new: &str| {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_absolute() {
+    fn tool_call_locations_are_absolute_paths() {
         let read = call("fs.read", r#"{"path":"./src/../a.rs","offset":9}"#);
         assert_eq!(call_locations(&read, "/p"), [json!({ "path": "/p/a.rs", "line": 10_u64 })]);
         let write = call("fs.write", r#"{"path":"/x/y"}"#);

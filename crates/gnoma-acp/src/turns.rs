@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_that_joins_a_turn_is_answered_with_it_and_one_that_was_not_read_says_so() {
+    fn prompt_joining_a_turn_is_answered_with_it_and_an_unread_one_fails() {
         let mut turns = Turns::default();
         let queued =
             |texts: &[&str]| Event::Queued { queue: texts.iter().map(|it| said(it)).collect() };
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cancelled_is_cancelled_however_it_ends() {
+    fn cancelled_turn_is_reported_as_cancelled_however_it_ends() {
         let error = ProviderError {
             kind: ErrorKind::Auth,
             provider: "p".into(),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_compact_is_an_answer_too() {
+    fn compaction_with_nothing_to_compact_ends_the_turn() {
         let mut turns = Turns::default();
         turns.add_prompt(id(1), Vec::new());
         turns.mark_accepted(&id(1));

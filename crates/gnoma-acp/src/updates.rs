@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_with_a_call_is_told_in_order() {
+    fn answer_with_a_tool_call_is_translated_in_order() {
         let mut translator = Translator::default();
         let mut out = Vec::new();
         let call =
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_given_up_takes_its_drafts_along_and_everybody_sees_it() {
+    fn failover_ends_drafts_of_the_failed_model_and_is_reported() {
         let (mut translator, mut out) = (Translator::default(), Vec::new());
         let model = |name: &str| ModelRef { provider: "p".into(), model: name.into() };
         for event in [
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_go_where_the_client_shows_them() {
+    fn notices_use_the_update_that_the_client_supports() {
         let notice = |level| Event::Notice { level, text: "careful".into() };
         let told = |json: &str, level| {
             let mut out = Vec::new();
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_is_told_where_there_was_a_choice_and_it_has_changed() {
+    fn chosen_model_is_reported_only_when_it_changes() {
         let model = ModelRef { provider: "p".into(), model: "m".into() };
         let routed = Event::Routed(Box::new(Routing {
             kind: "debug".into(),
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn the_past_is_told_whole_but_for_what_nobody_said() {
+    fn history_replay_skips_messages_no_person_wrote() {
         let (mut translator, mut out) = (Translator::default(), Vec::new());
         let call =
             ToolCall::new(CallId::new("c"), "fs.read", RawJson::parse(r#"{"path":"a"}"#).unwrap());
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_told_whole() {
+    fn plan_is_sent_with_all_its_entries() {
         let step = |text: &str, status| PlanStep { text: text.into(), status };
         let steps = vec![step("look", StepStatus::Done), step("mend", StepStatus::Active)];
         let mut out = Vec::new();

@@ -352,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn definitions_are_read() {
+    fn sub_agent_definitions_are_parsed() {
         let defined = json!({"rev": {"description": "reviews", "prompt": "You review",
             "tools": ["Read", "Bash(git *)"], "disallowedTools": ["Write"], "model": "sonnet",
             "maxTurns": 3}, "git": {"disallowedTools": ["mcp__git", "Edit"]}});
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_files_stand_behind_those_of_the_program() {
+    fn program_defined_sub_agents_override_those_of_files() {
         let file = |name: &str| Agent { name: name.into(), ..Agent::default() };
         let all = Agents::of_files(vec![file("rev"), file("doc")]);
         let names =

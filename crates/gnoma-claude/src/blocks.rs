@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_told_as_they_write_them() {
+    fn tool_calls_are_written_with_claude_tool_names() {
         let arguments = RawJson::from_value(&json!({"path": "a"})).unwrap();
         let call = ToolCall::new(CallId::new("c"), "fs.read", arguments);
         let told = block_to_json(&Content::ToolCall(call)).unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_program_says_is_text_and_images() {
+    fn user_message_content_parses_to_text_and_images() {
         let says =
             |content: Value| parse_message_content(&json!({"message": {"content": content}}));
         assert_eq!(says(json!("hi")).unwrap(), [Content::from_text("hi")]);

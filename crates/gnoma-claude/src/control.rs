@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_answer_goes_to_whoever_asked() {
+    async fn control_response_resolves_its_request() {
         let (control, mut out) = ControlChannel::new();
         let mut asked = JoinSet::new();
         asked.spawn(control.send_request(json!({"subtype": "x", "tool_use_id": "c1"})));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_that_nobody_waits_for_is_taken_back() {
+    async fn dropped_control_request_is_cancelled() {
         let (control, mut out) = ControlChannel::new();
         let mut asked = JoinSet::new();
         asked.spawn(control.send_request(json!({"subtype": "x"})));

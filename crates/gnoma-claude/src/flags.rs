@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_python_sdk_writes_is_read() {
+    fn python_sdk_flags_are_parsed() {
         let flags = read(&[
             "--output-format",
             "stream-json",
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_npm_sdk_writes_is_read() {
+    fn npm_sdk_flags_are_parsed() {
         let flags = read(&[
             "--output-format",
             "stream-json",
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_asks_for_a_log() {
+    fn debug_flag_asks_for_a_log() {
         let flags = read(&["--debug", "hi"]);
         assert!(flags.tells.debug && flags.unheard.is_empty(), "{:?}", flags.unheard);
         assert_eq!(flags.words, ["hi"]);
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
+    fn unknown_flags_are_reported() {
         let flags = read(&["--from-the-future", "1", "hi"]);
         assert!(flags.unheard[0].contains("--from-the-future"), "{flags:?}");
         assert_eq!(flags.words, ["hi"]);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_that_is_off_is_off() {
+    fn boolean_flag_set_to_false_is_off() {
         let name = "--dangerously-skip-permissions";
         let off = read(&["--dangerously-skip-permissions=false", "hi"]);
         assert!(!off.session.skips_permissions && off.session.mode.is_none());

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_with_the_input_and_are_never_cut() {
+    fn input_lines_end_at_eof_and_too_long_ones_stop_reading() {
         assert_eq!(read("a\n\nb", 9), (vec!["a".to_owned(), "b".to_owned()], true));
         assert_eq!(read("1\n2\n3\n4\n", 9).0.len(), 3);
         assert_eq!(read("a\nlong line\n", 4), (vec!["a".to_owned()], false));

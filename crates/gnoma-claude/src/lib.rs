@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_known_by_its_name_by_the_command_and_by_what_sdks_write() {
+    fn claude_mode_is_detected_by_program_name_command_or_sdk_flags() {
         assert_eq!(words_of("/x/claude -p hi").as_deref(), Some("-p hi"));
         assert_eq!(words_of("gnoma claude --help").as_deref(), Some("--help"));
         let sdk = "--output-format stream-json --input-format stream-json";

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_become_text_and_pictures() {
+    fn mcp_results_become_text_and_images() {
         let result = json!({"isError": true, "content": [
             {"type": "text", "text": "a"}, {"type": "image", "data": "AA==", "mimeType": "image/png"},
             {"type": "resource", "resource": {"uri": "x", "text": "b"}}, {"type": "new"}]});
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tools_are_listed_over_the_channel() {
+    async fn sdk_mcp_tools_are_listed_over_the_control_channel() {
         let (control, mut out) = ControlChannel::new();
         let program = control.clone();
         let mut answering = JoinSet::new();

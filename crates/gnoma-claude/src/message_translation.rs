@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_its_denial_and_its_result_are_told() {
+    fn tool_call_denial_and_result_are_translated() {
         let mut voice = MessageTranslator::new("s", None, false);
         let calls = vec![Content::from_text("ok"), Content::ToolCall(call())];
         let (id, reason) = (call().id, "no".to_owned());
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_has_all_that_parsers_want() {
+    fn result_message_has_all_expected_fields() {
         let mut voice = MessageTranslator::new("s", None, false);
         told(&mut voice, &[round(), answer(vec![Content::from_text("hi")], StopReason::EndTurn)]);
         let outcome = Outcome::Complete { stop: StopReason::EndTurn };
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_told_where_they_are_wanted() {
+    fn partial_messages_are_sent_only_if_requested() {
         let text = || Event::Text { text: "hi".into() };
         let mut quiet = MessageTranslator::new("s", None, false);
         assert!(told(&mut quiet, &[round(), text()]).is_empty());

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_that_the_provider_cannot_have_leaves_the_choice() {
+    fn model_of_another_vendor_is_left_to_the_default() {
         assert_eq!(resolve_model("sonnet", Some("mistral")), None);
         assert_eq!(resolve_model("claude-sonnet-4-5", Some("mistral")), None);
         assert_eq!(
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_are_known_by_their_names_there() {
+    fn claude_permission_mode_names_round_trip() {
         for name in ["acceptEdits", "bypassPermissions", "plan", "default"] {
             assert_eq!(parse_mode(name).map(|(mode, _)| mode_name(mode)), Some(name));
         }

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_block_is_opened_and_closed_once() {
+    fn partial_answer_opens_and_closes_each_content_block_once() {
         let mut partial = PartialAnswer::default();
         let mut all = partial.text_events(true, "hm", "m", "x");
         all.extend(partial.text_events(false, "a", "m", "x"));

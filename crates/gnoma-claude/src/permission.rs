@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_allows_denies_or_changes() {
+    async fn permission_response_allows_denies_or_updates_input() {
         let input = json!({"file_path": "a", "content": "x"});
         let allow = json!({"behavior": "allow", "updatedInput": input});
         let (answer, approved, _, request) = asked(Ok(allow)).await;
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn rules_hold_at_once_and_no_wish_is_lost() {
+    async fn permission_updates_apply_at_once_and_none_is_lost() {
         let (control, _out) = ControlChannel::new();
         let permission = Permission::new(control, true);
         let rule = json!({"type": "addRules", "behavior": "deny", "rules": [{"toolName": "Bash"}]});
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_suggested_than_calls_like_this_one() {
+    fn suggested_rules_cover_only_this_call() {
         let inside = |name: &str, input: Value| {
             let all = suggest_rules(name, &input);
             all[0]["rules"][0]["ruleContent"].as_str().map(str::to_owned)

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_offered_is_refused() {
+    fn unsupported_control_request_is_refused() {
         let interrupt = parse_request(&json!({"subtype": "interrupt"})).unwrap();
         assert_eq!(interrupt, ProgramRequest::Interrupt);
         let refused = parse_request(&json!({"subtype": "bogus"})).unwrap_err();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn another_vendors_name_brings_back_the_usual_model() {
+    fn set_model_to_another_vendors_name_restores_the_default_model() {
         let switch = |model: &str| Request::Switch(Switch::Model(model.to_owned()));
         assert_eq!(switch_model_request(Some("m2"), Some("test"), Some("m1")), switch("m2"));
         assert_eq!(switch_model_request(Some("haiku"), Some("test"), Some("m1")), switch("m1"));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_told_in_parts() {
+    fn context_usage_is_reported_by_part() {
         let used = WindowUse { system: 10, tools: 20, history: 30, ..WindowUse::default() };
         let told =
             answer_from_reply(Ok(Reply::Window { used, sources: String::new() }), "m", Some(600));

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_read_whole_or_not_at_all() {
+    fn claude_permission_rules_are_parsed_completely_or_refused() {
         let read = |written| {
             let rules = parse_rules(RuleAction::Deny, written, Origin::Flag)?;
             Ok::<_, DriverError>(
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_name_tools_and_servers() {
+    fn tool_lists_match_tools_and_mcp_servers() {
         assert!(
             names_tool("mcp__git", "mcp__git__log") && names_tool("mcp__git__*", "mcp__git__log")
         );

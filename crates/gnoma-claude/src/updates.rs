@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_of_all_actions_and_modes_are_read() {
+    fn permission_updates_of_all_rule_actions_and_modes_are_parsed() {
         let (allow, deny, ask) = (RuleAction::Allow, RuleAction::Deny, RuleAction::Ask);
         let bash = json!({"toolName": "Bash", "ruleContent": "npm test:*"});
         let read = json!({"toolName": "Read", "ruleContent": "./.env"});
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_applied_is_said() {
+    fn inapplicable_permission_updates_are_reported() {
         for update in [
             json!({"type": "addDirectories", "directories": ["/"]}),
             json!({"type": "addRules", "behavior": "deny", "rules": [{"toolName": "Bash",

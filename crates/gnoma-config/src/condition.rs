@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_a_range_of_percent() {
+    fn complexity_range_is_parsed_in_percent() {
         assert_eq!(Share::parse_range("40-100"), Some(Share { from: 40, to: 100 }));
         for wrong in ["40", "60-40", "0-101", "-1-5", "0-1000", "a-b", "0.4-1"] {
             assert_eq!(Share::parse_range(wrong), None, "{wrong}");
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_slash_parts_provider_and_model() {
+    fn first_slash_separates_provider_and_model() {
         let arm = arm_named("openrouter/meta/llama").unwrap();
         assert_eq!((arm.provider.as_str(), arm.model.as_str()), ("openrouter", "meta/llama"));
         for wrong in ["", "mistral", "/large", "mistral/", "mistral/la rge"] {
@@ -67,7 +67,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_keeps_its_bounds(text in "[0-9:+ -]{0,12}|\\PC{0,12}") {
+        fn parsed_ranges_stay_within_bounds(text in "[0-9:+ -]{0,12}|\\PC{0,12}") {
             if let Some(share) = Share::parse_range(&text) {
                 prop_assert!(share.from <= share.to && share.to <= ALL_PERCENT);
             }

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_found_by_its_name_and_a_wrong_one_brings_the_right_one() {
+    fn setting_is_found_by_key_and_an_unknown_key_gets_a_suggestion() {
         let found = |key: &str| match describe_key(key) {
             Ok(KeyDescription::Setting { row, .. }) => row.path.to_owned(),
             Ok(KeyDescription::Section(keys)) => keys.join(" "),

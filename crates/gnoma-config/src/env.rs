@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_taken_as_people_copy_them() {
+    fn api_keys_are_normalized_as_copied() {
         for written in [
             "sk-1",
             " sk-1\r\n",

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_and_defaults_are_put_in() {
+    fn environment_variables_and_defaults_are_expanded() {
         let cases = [
             ("plain $5 {x}", "plain $5 {x}"),
             ("https://${HOST}/v1", "https://example.org/v1"),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_variable_of_a_text_is_named() {
+    fn first_environment_variable_of_a_text_is_found() {
         for (text, name) in [
             ("${WORK_KEY}", Some("WORK_KEY")),
             ("https://${HOST:-local}/${PATH}", Some("HOST")),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_and_broken_variables_are_told_apart() {
+    fn missing_and_malformed_variables_are_distinguished() {
         assert_eq!(expanded("${NONE}"), Err(ExpandError::Missing("NONE".to_owned())));
         assert_eq!(expanded("${EMPTY}"), Err(ExpandError::Missing("EMPTY".to_owned())));
         for text in ["${HOST", "${}", "${1A}", "${A B}", "${A:-${B}}"] {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_variable_holds_is_not_expanded_again() {
+    fn expanded_variable_is_not_expanded_again() {
         let env = [("A".to_owned(), "${B}".to_owned())].into();
         assert_eq!(expand_variables("${A}", &env).as_deref(), Ok("${B}"));
     }

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looser_means_that_something_needs_fewer_questions() {
+    fn looser_permission_mode_asks_fewer_questions() {
         use PermissionMode::{AcceptEdits, Auto, Bypass, Default, Deny, Plan};
         for mode in PermissionMode::ALL {
             assert!(!is_looser(mode, mode));

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_shows_as_a_toml_key() {
+    fn key_path_displays_as_a_toml_key() {
         let path = KeyPath::from_dotted("arms").with_name("mistral/large").with_name("cost_weight");
         assert_eq!(path.to_string(), r#"arms."mistral/large".cost_weight"#);
         assert_eq!(

@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_authorities_is_found_below_the_settings_and_a_stale_variable_is_not_heard() {
+    fn ca_file_is_resolved_below_the_settings_and_a_stale_variable_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let config_dir = folder.path().join("config");
         std::fs::create_dir(&config_dir).unwrap();

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_languages_are_recognised() {
+    fn json_and_yaml_configuration_is_recognised() {
         assert!(
             other_language_hint("{\"provider\": {}}").is_some_and(|hint| hint.contains("JSON"))
         );
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn text_without_quotes_is_told_of_where_it_stands() {
+    fn unquoted_text_is_reported_at_its_position() {
         let text = "a = 1\nb = mistral\nc = \u{201c}x\u{201d}\nd = 'x\n";
         assert_eq!(of_line(text, 3), None);
         assert!(of_line(text, 10).is_some_and(|hint| hint.contains("put text in quotes")));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_of_gnoma_is_called_a_mistake() {
+    fn no_valid_key_is_listed_as_a_mistake() {
         for row in crate::schema::ROWS {
             assert_eq!(of_key(row.path), None, "{}", row.path);
         }

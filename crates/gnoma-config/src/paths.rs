@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_files_of_sane_size_are_read() {
+    fn only_regular_files_below_the_size_limit_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("f");
         assert_eq!(read_config_file(&file).unwrap(), None);

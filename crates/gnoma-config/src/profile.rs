@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_asked_for_profile_wins_and_some_profile_must_be_chosen() {
+    fn requested_profile_overrides_the_default_and_one_must_be_chosen() {
         let there = ["home".to_owned(), "work".to_owned()];
         let chosen = |asked, default, there: &[String]| choose_profile(asked, default, there).ok();
         assert_eq!(chosen(Some("work"), Some("home"), &there), Some(Some("work".to_owned())));

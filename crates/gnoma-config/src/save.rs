@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_keeps_its_permissions_until_it_holds_a_key() {
+    fn saved_file_preserves_its_permissions_until_it_contains_an_api_key() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("new/config.toml");
         assert_eq!(set(&file, "tui.theme", "mono").unwrap().before, None);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_used_is_not_written() {
+    fn invalid_settings_are_not_saved() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         let refused = set(&file, "provider.max_tokens", "many").unwrap_err().to_string();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_removes_one_of_several_errors_is_written() {
+    fn saving_a_change_that_fixes_one_of_several_errors_succeeds() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         fs::write(&file, "[router.caps]\nday = \"5 EUR\"\nmonth = \"9 CHF\"\n").unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_followed_within_its_folder_only() {
+    fn symlinked_config_is_saved_only_within_its_folder() {
         let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let link = folder.path().join("config.toml");
         for to in [other.path().join("config.toml"), other.path().join("nothing")] {

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_shows_neither_keys_nor_control_characters() {
+    fn error_snippet_hides_api_keys_and_control_characters() {
         let secret = "sk-ant-0123";
         let text = format!("[provider.api_keys]\nmistral = \"{secret}\nx = \"\u{1b}[2J\"\n");
         let shown = source(&text);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn line_shows_no_password_of_an_address_but_the_name_of_a_variable() {
+    fn error_snippet_hides_url_passwords_but_shows_variable_names() {
         for (line, shown) in [
             ("own = \"http://joe:p/w@host:9/v1\"", "own = \"http://*******@host:9/v1\""),
             ("own = \"https://host/v1\" # @home", "own = \"https://host/v1\" # @home"),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_very_long_line_is_not_shown() {
+    fn error_snippet_omits_a_very_long_line() {
         let source = source(&format!("a = \"{}\"", "- ".repeat(200)));
         assert_eq!(source.snippet_at(&(4..404)), None);
     }

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_read_up_to_their_limit() {
+    fn bounded_file_read_fails_above_the_size_limit_or_on_invalid_utf8() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         assert_eq!(read(&path, 4).unwrap(), None);

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stand_in_before_the_arguments_is_replaced_by_them() {
+    fn tool_call_arguments_replace_an_empty_placeholder_object_before_them() {
         for (text, arguments) in [
             (r#"{}{"a":1}"#, r#"{"a":1}"#),
             (r#"{ }{"a":1}"#, r#"{"a":1}"#),
@@ -112,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_contradict_each_other_are_broken() {
+    fn tool_call_with_conflicting_or_truncated_json_arguments_is_broken() {
         for text in [r#"{"a":1}{"a":2}"#, r#"{"a":1}{"b""#, r#"{"a":"#, "rm -rf"] {
             assert!(parse_call_arguments(text).1, "{text}");
         }
     }
 
     #[test]
-    fn stand_in_before_arguments_that_were_cut_off_is_dropped() {
+    fn truncated_tool_call_arguments_drop_the_placeholder_before_them() {
         for text in [r#"{}{"a":"b"#, r#"{ }null{"a":"b"#] {
             let (json, is_broken) = parse_call_arguments(text);
             assert_eq!((json.read::<String>().unwrap().as_str(), is_broken), (r#"{"a":"b"#, true));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_alone_becomes_one_replacement_character() {
+    fn lone_surrogate_in_tool_call_arguments_becomes_a_replacement_character() {
         let (json, is_broken) = parse_call_arguments(r#"{"text":"a\ud83d"}"#);
         assert_eq!((json.get(), is_broken), ("{\"text\":\"a\\ufffd\"}", false));
         let pair = r#"{"text":"\ud83d\ude00"}"#;

@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hunks_lead_from_the_old_text_to_the_new(
+        fn applying_unified_diff_hunks_to_the_old_text_yields_the_new_text(
             old in vec("[abc]\n", 0..30),
             new in vec("[abc]\n", 0..30),
             context in 0_usize..4,
@@ -190,7 +190,7 @@ mod tests {
         }
 
         #[test]
-        fn reverting_each_hunk_leads_back_to_the_old_text(
+        fn reverting_every_diff_hunk_restores_the_old_text(
             old in vec("[abc]\n", 0..30),
             new in vec("[abc]\n", 0..30),
             context in 0_usize..4,
@@ -205,7 +205,7 @@ mod tests {
         }
 
         #[test]
-        fn stretches_follow_each_other_and_equal_ones_are_equal(old: Vec<u8>, new: Vec<u8>) {
+        fn diff_ops_cover_both_sequences_without_gaps(old: Vec<u8>, new: Vec<u8>) {
             let (mut left, mut right) = (0, 0);
             for op in diff_sequences(&old, &new, None) {
                 prop_assert_eq!((op.old_range().start, op.new_range().start), (left, right));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn reverted_hunk_is_found_where_it_is_now_and_not_if_it_reads_otherwise() {
+    fn diff_hunk_reverts_at_its_moved_line_and_fails_if_its_text_changed() {
         let old = "a\nb\nc\nd\ne\nf\ng\nh\n";
         let hunk = unified_diff(old, &old.replace("g\n", "G\n"), 1, None);
         let moved = format!("new\n{}", old.replace("g\n", "G\n"));
@@ -230,14 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_line_end_is_told() {
+    fn unified_diff_marks_no_newline_at_end_of_file() {
         let hunk = "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n";
         assert_eq!(unified_diff("a\n", "a", 3, None), hunk);
         assert_eq!(unified_diff("a", "a", 3, None), "");
     }
 
     #[test]
-    fn likeness_is_the_share_of_what_is_equal() {
+    fn similarity_ratio_is_the_share_of_equal_bytes() {
         let like = |old: &str, new: &str| similarity_ratio(old.as_bytes(), new.as_bytes());
         assert_eq!([like("", ""), like("ab", "ab"), like("ab", "cd")], [1.0, 1.0, 0.0]);
         assert_eq!(like("parser", "parsr"), 10.0 / 11.0);

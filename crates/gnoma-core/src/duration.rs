@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_told_in_its_two_largest_units() {
+    fn format_duration_shows_the_two_largest_units() {
         let all = [0, 59, 120, 125, 598, 7_380, 86_400, 172_800]
             .map(|s| format_duration(Duration::from_secs(s)));
         assert_eq!(all, ["0s", "59s", "2m", "2m 5s", "9m 58s", "2h 3m", "24h", "2 days"]);
@@ -65,14 +65,14 @@ mod tests {
     }
 
     #[test]
-    fn a_measured_time_has_tenths_while_they_count() {
+    fn format_precise_duration_shows_tenths_of_short_times() {
         let all = [0, 340, 3_240, 59_900, 65_000]
             .map(|ms| format_precise_duration(Duration::from_millis(ms)));
         assert_eq!(all, ["0.0s", "0.3s", "3.2s", "59s", "1m 5s"]);
     }
 
     #[test]
-    fn the_past_is_told_in_its_largest_unit() {
+    fn format_age_shows_only_the_largest_unit() {
         let all = [-5, 59, 119, 7_200, 86_400, 13 * 86_400].map(|s| format_age(s * 1_000));
         assert_eq!(all, ["just now", "just now", "1m ago", "2h ago", "1 day ago", "13 days ago"]);
     }

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_one_row_that_does_not_contradict_itself() {
+    fn every_error_kind_has_one_consistent_retry_policy() {
         for (at, kind) in ErrorKind::ALL.into_iter().enumerate() {
             assert!(!ErrorKind::ALL[..at].contains(&kind), "{kind:?} is listed twice");
             let policy = kind.policy();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_change_is_not_retried() {
+    fn auth_certificate_and_forbidden_errors_are_never_retried() {
         for kind in
             [ErrorKind::Certificate, ErrorKind::WrongServer, ErrorKind::Forbidden, ErrorKind::Auth]
         {

@@ -131,14 +131,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn globs_mean_what_trying_everything_says(glob in "[aä*?]{0,7}", text in "[aä*?]{0,8}") {
+        fn glob_matching_agrees_with_a_brute_force_matcher(glob in "[aä*?]{0,7}", text in "[aä*?]{0,8}") {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
             prop_assert_eq!(glob_matches(&glob, &text), matches_slowly(&chars(&glob), &chars(&text)));
         }
     }
 
     #[test]
-    fn stars_and_question_marks_stand_for_others() {
+    fn glob_star_and_question_mark_match_as_wildcards() {
         for (glob, text, expected) in [
             ("fs.*", "fs.read", true),
             ("*", "", true),

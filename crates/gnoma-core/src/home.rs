@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tilde_at_the_start_is_the_home() {
+    fn leading_tilde_expands_to_the_home_folder_and_back() {
         let home = Path::new("/home/ada");
         for (written, meant) in [
             ("~", "/home/ada"),

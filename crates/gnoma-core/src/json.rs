@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn values_and_faults_are_those_of_serde_json() {
+    fn json_from_str_gives_the_same_values_and_errors_as_serde_json() {
         const PART: &str = r#"{"words": "a\n", "count": 3}"#;
         for text in [
             PART,
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn json_as_people_write_it_is_read() {
+    fn json_with_comments_trailing_commas_and_bom_is_parsed() {
         for (text, value) in [
             ("\u{feff}{\"a\":1}", json!({"a": 1})),
             (
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_told_with_their_place_in_the_file() {
+    fn json_parse_errors_name_line_and_column_despite_comments() {
         for (text, place) in [
             ("// c\n{\n  \"a\": 1 2\n}", "line 3 column 10"),
             ("{\n  /* b\n  */ \"a\": 1\n  \"b\": 2 }", "line 4 column 3"),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn only_lone_surrogates_are_replaced() {
+    fn json_lone_surrogate_escapes_become_replacement_characters() {
         for (json, replaced) in [
             (r#""plain \n é""#, r#""plain \n é""#),
             (r#""\ud83e\udd80 \u00e9""#, r#""\ud83e\udd80 \u00e9""#),
@@ -380,7 +380,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_without_harm(text in "[\\[\\]{},:/*\"\\\\ \na1é]{0,40}") {
+        fn stripping_json_comments_preserves_line_breaks_and_values_of_any_text(text in "[\\[\\]{},:/*\"\\\\ \na1é]{0,40}") {
             let plain = without_comments(&text);
             prop_assert_eq!(plain.matches('\n').count(), text.matches('\n').count());
             if let Ok(value) = serde_json::from_str::<Value>(&text) {

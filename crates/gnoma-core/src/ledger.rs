@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_fact_of_the_work_of_a_call_is_read_back() {
+    fn call_origin_account_agent_skill_and_mcp_round_trip_as_text_lines() {
         let (account, skill) = ("OPENAI_API_KEY".to_owned(), "a\nb".to_owned());
         let origin = CallOrigin { account, skill, mcp: "x ".repeat(900), ..CallOrigin::default() };
         let lines = origin.work_lines();

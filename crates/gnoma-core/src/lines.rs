@@ -95,7 +95,7 @@ mod tests {
         /// However bytes are cut into pieces, the same lines come out, and never more is kept than
         /// a line may have.
         #[test]
-        fn lines_do_not_depend_on_how_bytes_come(
+        fn line_reader_splits_the_same_lines_for_any_chunking(
             bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), 32_u8..40], 0..200),
             cuts in prop::collection::vec(1_usize..9, 1..40),
         ) {

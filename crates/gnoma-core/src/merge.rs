@@ -100,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn one_side_alone_changes_and_both_alike_agree(base in text(), other in text()) {
+        fn three_way_merge_takes_a_change_made_on_one_side_or_on_both(base in text(), other in text()) {
             let merge = |base: &str, ours: &str, theirs: &str| merge_texts(base, ours, theirs, None);
             prop_assert_eq!(merge(&base, &base, &other), Ok(other.clone()));
             prop_assert_eq!(merge(&base, &other, &base), Ok(other.clone()));
@@ -108,7 +108,7 @@ mod tests {
         }
 
         #[test]
-        fn no_order_of_the_sides_changes_what_comes_out(
+        fn three_way_merge_is_symmetric_in_its_sides(
             base in text(), ours in text(), theirs in text(),
         ) {
             let swapped = merge_texts(&base, &theirs, &ours, None).map_err(|clashes| {
@@ -123,7 +123,7 @@ mod tests {
         /// Every line is a number of its own, so that nothing is ambiguous: each side replaces, removes
         /// or adds at some lines. What neither touches in the same place or beside it is all there.
         #[test]
-        fn changes_apart_are_all_there_and_others_clash(
+        fn three_way_merge_combines_separate_edits_and_conflicts_on_overlaps(
             edits in vec((0_usize..3, 0_usize..3), 1..30),
         ) {
             let (mut base, mut ours, mut theirs, mut both) = <(String, String, String, String)>::default();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clash_has_both_sides_and_its_place() {
+    fn merge_conflict_has_both_sides_and_its_line() {
         let clashes = merge_texts("a\nb\nc\n", "a\nB\nc\n", "a\nX\nc\n", None).unwrap_err();
         let [clash] = &*clashes else { panic!("{clashes:?}") };
         assert_eq!(

@@ -465,7 +465,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_survives_disk() {
+    fn message_round_trips_through_json_with_thinking_and_tool_calls() {
         let call = ToolCall::new(CallId::new("c1"), "fs.read", RawJson::empty_object());
         let message = Message::assistant(
             vec![
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn content_must_fit_the_role() {
+    fn message_rejects_empty_misplaced_or_duplicate_content() {
         assert_eq!(Message::user(vec![]), Err(MessageError::Empty));
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
         assert_eq!(

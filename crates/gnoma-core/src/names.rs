@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typed_name_finds_the_only_one_that_looks_the_same() {
+    fn typed_path_resolves_to_the_only_look_alike_unicode_file_name() {
         for (there, typed) in [
             ("Shot 3.04.05\u{202f}PM.txt", "Shot 3.04.05 PM.txt"),
             ("Sni\u{301}mek v\u{a0}13.05.txt", "Snímek v 13.05.txt"),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_at_the_end_of_a_name_on_the_disk_does_not_hide_it() {
+    fn typed_path_finds_a_file_name_with_a_trailing_space() {
         let disk = Disk::with(&["/w/a.txt ", "/w/b", "/w/b ", "/w/c ", "/w/ c"]);
         assert_eq!(found("a.txt", &disk), ("a.txt ".to_owned(), true));
         assert_eq!(found("b", &disk), ("b".to_owned(), true));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn two_names_that_look_the_same_are_not_chosen_from() {
+    fn typed_path_with_two_look_alike_file_names_resolves_to_neither() {
         let disk = Disk::with(&["/w/a\u{a0}b", "/w/a\u{202f}b"]);
         assert_eq!(found("a b", &disk), ("a b".to_owned(), false));
         assert_eq!(found("a\u{a0}b", &disk), ("a\u{a0}b".to_owned(), true));
@@ -236,14 +236,14 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_put_into_the_folder_that_is_there() {
+    fn new_file_path_resolves_its_folder_to_the_look_alike_on_disk() {
         let disk = Disk::with(&["/w/my\u{a0}notes/old"]);
         assert_eq!(found("my notes/new", &disk), ("my\u{a0}notes/new".to_owned(), false));
         assert_eq!(found("other/old", &disk), ("other/old".to_owned(), false));
     }
 
     #[test]
-    fn what_a_screen_would_not_show_of_a_name_is_escaped() {
+    fn control_and_bidi_characters_in_a_path_are_escaped() {
         for (name, shown) in [
             (&b"src/main.rs"[..], "src/main.rs"),
             ("größe 日本.txt".as_bytes(), "größe 日本.txt"),

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_format_tells_its_size() {
+    fn image_size_in_pixels_is_read_from_png_gif_jpeg_and_webp() {
         let png = [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".as_slice(), &[0, 0, 2, 0, 0, 0, 1, 4]].concat();
         assert_eq!(pixels(&png), Some((512, 260)));
         assert_eq!(pixels(b"GIF89a\x40\x01\xf0\x00\0\0"), Some((320, 240)));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn type_is_what_the_bytes_tell() {
+    fn image_mime_type_is_detected_from_the_bytes() {
         for (bytes, expected) in [
             (&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01"[..], Some("image/png")),
             (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", None),
@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_harm(
+        fn image_size_of_any_bytes_never_panics(
             start in prop::sample::select(vec![
                 &b"\x89PNG\r\n\x1a\n"[..], b"GIF8", b"RIFF\0\0\0\0WEBPVP8L", b"\xff\xd8\xff\xe1", b"",
             ]),

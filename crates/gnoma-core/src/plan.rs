@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_comes_through_text() {
+    fn plan_steps_round_trip_through_text() {
         let arguments = r#"{"steps":[{"text":"read\n the code","status":"done"},
             {"text":"change it","status":"in_progress"},{"text":"test"}]}"#;
         let steps = parse_plan(&RawJson::parse(arguments).unwrap()).unwrap();

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_cost_what_the_list_says() {
+    fn token_cost_follows_the_price_list_and_rounds_up() {
         let price = Price {
             input: 3_000_000,
             output: 15_000_000,

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_file_is_for_its_owner_alone() {
+    fn private_file_replacement_has_mode_0600() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/state.json");
         replace(&path, b"one").unwrap();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replacement_that_is_dropped_leaves_the_file_as_it_was() {
+    fn dropped_file_replacement_leaves_the_file_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
         fs::write(&path, "one").unwrap();

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debug_shows_nothing() {
+    fn secret_debug_output_is_redacted() {
         assert_eq!(format!("{:?}", Secret::new("sk-live-1".to_owned())), "***");
     }
 }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn label_of_a_command_begins_behind_its_values() {
+    fn command_label_skips_leading_variable_assignments() {
         for (command, shown) in [
             ("days='1'\nnote='it'\\''s\na'\ngit log\nls", "git log\nls"),
             ("git log", "git log"),

@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_sorts_as_the_standard_library_does(items: Vec<(u8, u32)>) {
+        fn sort_by_key_gives_the_same_stable_order_as_std(items: Vec<(u8, u32)>) {
             let (mut ours, mut theirs) = (items.clone(), items);
             by_key(&mut ours, |item| item.0);
             theirs.sort_by_key(|item| item.0);

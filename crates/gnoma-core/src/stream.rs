@@ -475,7 +475,7 @@ mod tests {
     use crate::message::Role;
 
     #[test]
-    fn an_answer_takes_no_more_room_than_its_words() {
+    fn accumulated_stream_text_has_no_spare_capacity() {
         let mut accumulator = Accumulator::default();
         for _ in 0..300 {
             let text = "words ".to_owned();
@@ -522,7 +522,7 @@ mod tests {
     proptest! {
         /// Any sequence of events, however cut, gives a message that keeps the domain's laws.
         #[test]
-        fn every_sequence_makes_a_lawful_message(events in prop::collection::vec(event(), 0..40)) {
+        fn any_stream_event_sequence_accumulates_to_a_valid_message(events in prop::collection::vec(event(), 0..40)) {
             let mut accumulator = Accumulator::new();
             for event in &events {
                 accumulator.push(event);
@@ -543,7 +543,7 @@ mod tests {
 
         /// Where a text is cut does not matter.
         #[test]
-        fn cuts_do_not_matter(text in "\\PC{0,40}", at in 0_usize..40) {
+        fn stream_text_accumulates_the_same_for_any_chunking(text in "\\PC{0,40}", at in 0_usize..40) {
             let at = text.char_indices().map(|(i, _)| i).nth(at).unwrap_or(text.len());
             let mut whole = Accumulator::new();
             whole.push(&StreamEvent::TextDelta { slot: 0, text: text.clone() });
@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_without_ids_or_arguments_are_made_whole() {
+    fn tool_calls_without_id_or_arguments_get_defaults() {
         let mut accumulator = Accumulator::new();
         accumulator.push(&start(0, "", "fs.ls"));
         accumulator.push(&start(1, "", "bash"));
@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_calls_with_an_unknown_stop_are_to_be_run() {
+    fn complete_tool_calls_run_despite_an_unknown_stop_reason() {
         let mut accumulator = Accumulator::new();
         assert_eq!(
             accumulator.effective_stop_reason(StopReason::Other),
@@ -613,7 +613,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_answer_keeps_its_text_and_drops_its_calls() {
+    fn truncated_stream_keeps_text_and_drops_incomplete_tool_calls() {
         let mut accumulator = Accumulator::new();
         accumulator.push(&StreamEvent::TextDelta { slot: 0, text: "I will".into() });
         accumulator.push(&start(1, "c", "bash"));

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn only_near_names_are_suggested() {
+    fn typo_suggestion_is_limited_to_similar_names() {
         let names = ["mode", "model", "max_tokens", "temperature"];
         assert_eq!(nearest_name("modle", names.into_iter()), Some("model"));
         assert_eq!(nearest_name("mdoe", names.into_iter()), Some("mode"), "a swap is one edit");
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_smaller_than_another_word() {
+    fn typo_detection_tells_a_slip_from_another_word() {
         for (written, name) in
             [("lst", "list"), ("Sesions", "sessions"), ("shwo", "show"), ("remov", "remove")]
         {

@@ -41,7 +41,7 @@ mod tests {
     use super::without_numbers;
 
     #[test]
-    fn only_numbers_of_errors_are_removed() {
+    fn os_error_numbers_are_stripped_from_error_messages() {
         for (text, plain) in [
             ("No such file or directory (os error 2)", "No such file or directory"),
             ("a: x (os error 13); b: y (os error 2)", "a: x; b: y"),

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_word_is_cut_in_two() {
+    fn text_truncation_cuts_at_word_boundaries() {
         let text = "curl -H token=abc-123 \u{e9}nd";
         assert_eq!(word_prefix(text, 12), "curl -H ");
         assert_eq!(word_prefix(text, 21), "curl -H token=abc-123");
@@ -78,7 +78,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_whole_words_from_one_end(text in "[ab \u{e9}=]{0,40}", most in 0_usize..50) {
+        fn truncated_text_is_a_prefix_or_suffix_of_whole_words(text in "[ab \u{e9}=]{0,40}", most in 0_usize..50) {
             let (first, last) = (word_prefix(&text, most), word_suffix(&text, most));
             prop_assert!(first.len() <= most && text.starts_with(first));
             prop_assert!(last.len() <= most && text.ends_with(last));

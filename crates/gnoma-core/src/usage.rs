@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn absurd_counts_saturate() {
+    fn token_usage_sum_saturates_at_the_maximum() {
         let most = u64::MAX;
         let absurd = Usage {
             input: most,

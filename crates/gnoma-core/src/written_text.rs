@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_editors_write_is_decoded() {
+    fn text_files_with_bom_utf16_or_old_line_ends_are_decoded() {
         for (bytes, text) in [
             (&b"one\ntwo"[..], "one\ntwo"),
             (b"\xef\xbb\xbfone\r\ntwo", "one\r\ntwo"),

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_to_read_writes() {
+    fn checkpoint_is_taken_before_any_call_not_known_to_be_read_only() {
         let none = call(&json!({}));
         let held = Grant { reads_only: true, ..Grant::default() };
         let loose = Grant { outside: true, ..held.clone() };
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_short_and_hold_no_secrets() {
+    fn checkpoint_label_is_short_and_redacts_secrets() {
         let token = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat();
         let shell = spec(Access::Execute, TouchedResource::command("command"));
         let named = |command: &str| {

@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_stays_is_short_legal_and_not_all(
+        fn compaction_keeps_a_short_valid_tail_of_the_conversation(
             rounds in prop::collection::vec((0..5_u8, 0..4_000_usize), 0..6),
             has_summary: bool,
             end in any::<prop::sample::Index>(),
@@ -229,7 +229,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_told_can_be_sent_and_what_stays_is_the_very_same(
+        fn compacted_history_is_valid_and_keeps_the_tail_messages_identical(
             rounds in prop::collection::vec((0..5_u8, 0..400_usize), 1..6),
             summary in prop::option::of("[a-z# \n]{0,60}"),
             aside in prop::collection::vec("[a-z`]{0,20}", 0..3),
@@ -262,7 +262,7 @@ mod tests {
         }
 
         #[test]
-        fn words_stay_within_their_limit(text in ".{0,300}", window in 8..400_u32) {
+        fn compaction_summary_is_clipped_to_its_share_of_the_context_window(text in ".{0,300}", window in 8..400_u32) {
             let words = clip_summary(&text, Some(window));
             let counted = words.as_deref().map_or(0, tokens::estimate);
             prop_assert!(counted <= (window / SUMMARY_SHARE) as usize);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_survives_a_compaction_without_one() {
+    fn previous_summary_survives_a_compaction_without_a_new_one() {
         let said = Arc::new(Message::user_text("Never use tabs."));
         let brief = Brief::from_past(&[said], &Default::default(), None);
         let summary = Some("We wrote the parser.".to_owned());
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_read_back_do_not_make_a_past_longer() {
+    fn compaction_reads_back_no_files_that_would_lengthen_the_history() {
         let read_back = vec![("a.rs".to_owned(), "let x = 1;\n".repeat(400))];
         let retelling = CompactionSummary { read_back, ..Default::default() };
         let (text, _) = cut_of(Brief::default()).build_summary(&retelling).unwrap();

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_plan_that_was_set_stands_also_after_a_summary() {
+    fn last_plan_stays_current_after_compaction() {
         let mut history = vec![Arc::new(Message::user_text("go"))];
         assert_eq!(current_plan(&history), None);
         history.extend(set(

@@ -430,7 +430,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_advised_to_choose_the_mode_that_is_on() {
+    fn denial_hint_never_suggests_the_current_permission_mode() {
         for (mode, advised) in [
             (PermissionMode::Auto, "--permission accept_edits"),
             (PermissionMode::AcceptEdits, "--permission bypass"),
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn mode_that_refuses_the_same_is_not_advised() {
+    fn denial_hint_skips_permission_modes_that_deny_as_well() {
         let said = describe_unattended("it reads `../other`", PermissionMode::Auto, false);
         assert!(said.contains("--permission bypass") && !said.contains("accept_edits"), "{said}");
     }

@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_preview_shows_both_ends_and_says_where_it_goes_on(
+        fn large_result_preview_shows_head_and_tail_and_the_read_offset(
             lines in prop::collection::vec("[a-zäé ]{0,300}", 1..200),
         ) {
             let text = lines.join("\n");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_shown_whole_where_they_fit() {
+    fn large_result_preview_cuts_at_line_breaks() {
         let text = (0..2_000).map(|n| format!("line {n}\n")).collect::<String>();
         let (head, tail) = (head_lines(&text), tail_lines(&text));
         assert!(head.ends_with('\n') && tail.starts_with("line ") && tail.ends_with("1999\n"));

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_is_counted_once() {
+    fn context_window_use_counts_every_part_once() {
         let gauge = LastRequest::default();
         assert_eq!(gauge.measure_window_use(""), WindowUse::default());
         let call = ToolCall::new(CallId::new("c"), "fs.read", RawJson::parse("{}").unwrap());

@@ -33,7 +33,7 @@ pub(crate) fn command_lines() -> String {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     #[test]
-    fn command_line_of_this_process_is_among_them() {
+    fn process_list_includes_the_command_line_of_this_process() {
         let own = std::env::args().next().unwrap();
         assert!(super::command_lines().contains(&own));
     }

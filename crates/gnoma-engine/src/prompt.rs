@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answer_of_invisible_characters_is_no_answer() {
+    fn model_answer_of_only_invisible_characters_counts_as_empty() {
         let told = |text: &str| {
             let message = Message::assistant(vec![Content::from_text(text)], None, None).unwrap();
             without_answer(StopReason::EndTurn, Some(&message))
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn every_call_of_the_example_is_answered() {
+    fn example_conversation_pairs_every_tool_call_with_a_result() {
         assert_eq!(example_messages(false).len(), 6);
         let messages = example_messages(true);
         assert_eq!(messages.len(), 6 + 4);

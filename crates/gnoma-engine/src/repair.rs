@@ -546,7 +546,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_valid_object_comes_back_byte_for_byte(object in object(), pretty in any::<bool>()) {
+        fn json_repair_leaves_a_valid_object_byte_for_byte(object in object(), pretty in any::<bool>()) {
             let text = if pretty {
                 serde_json::to_string_pretty(&object).unwrap()
             } else {
@@ -557,14 +557,14 @@ mod tests {
         }
 
         #[test]
-        fn a_misspelt_object_keeps_its_value(object in object(), spelling in spelling()) {
+        fn json_repair_of_malformed_syntax_preserves_the_value(object in object(), spelling in spelling()) {
             prop_assume!(spelling.can_say(&object));
             let text = spelling.spell(&object);
             prop_assert_eq!(repaired(&text), Some(object), "{}", text);
         }
 
         #[test]
-        fn wrapping_does_not_change_the_value(object in object(), spelling in spelling()) {
+        fn json_repair_unwraps_fences_and_strings_without_changing_the_value(object in object(), spelling in spelling()) {
             prop_assume!(spelling.can_say(&object));
             let text = spelling.spell(&object);
             let as_string = serde_json::to_string(&text).unwrap();
@@ -577,7 +577,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cut_string_is_never_repaired(object in object(), pretty in any::<bool>()) {
+        fn json_repair_rejects_a_truncated_string(object in object(), pretty in any::<bool>()) {
             let text = if pretty { format!("{object:#}") } else { object.to_string() };
             for head in beginnings(&text).filter(|head| is_inside_string(head)) {
                 prop_assert_eq!(repaired(head), None, "{}", head);
@@ -585,7 +585,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cut_changes_no_value(object in object(), spelling in spelling()) {
+        fn json_repair_of_truncated_json_never_changes_a_value(object in object(), spelling in spelling()) {
             prop_assume!(spelling.can_say(&object));
             let text = spelling.spell(&object);
             for head in beginnings(&text) {
@@ -596,7 +596,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_gives_an_object_or_nothing(
+        fn json_repair_of_any_text_gives_an_object_or_none(
             text in prop_oneof![any::<String>(), "[{}\\[\\]\"'“”:,#/ \\\\a1tN\n`-]{0,40}"],
         ) {
             if let Some(object) = repaired(&text) {
@@ -606,7 +606,7 @@ mod tests {
     }
 
     #[test]
-    fn what_models_write_is_understood() {
+    fn json_repair_parses_tool_call_arguments_as_models_write_them() {
         let wanted = json!({"path": "a.rs", "all": true});
         for text in [
             r#"{"path": "a.rs", "all": true,}"#,
@@ -634,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_certain_is_refused() {
+    fn json_repair_rejects_ambiguous_or_truncated_arguments() {
         for text in [
             "",
             "null",
@@ -675,7 +675,7 @@ mod tests {
     }
 
     #[test]
-    fn size_and_depth_are_bounded() {
+    fn json_repair_limits_size_and_depth() {
         let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
         assert!(repair_arguments(&nested(MAX_DEPTH - 1)).is_some());
         assert!(repair_arguments(&nested(MAX_DEPTH)).is_none());

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_keep_their_cost_and_their_end() {
+    fn resumed_session_restores_cost_and_outcome_of_each_turn() {
         let arm = gnoma_core::ModelRef { provider: "p".into(), model: "m".into() };
         let routed = Record::Routed { arm: arm.clone(), why: "w".into() };
         let used = Record::Used(Usage { output: 4, ..Usage::default() });
@@ -332,7 +332,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_loaded_can_be_sent(
+        fn resumed_history_is_always_a_valid_conversation(
             records in prop::collection::vec(record(), 0..16),
             cut in any::<(prop::sample::Index, prop::sample::Index)>(),
         ) {
@@ -344,7 +344,7 @@ mod tests {
         }
 
         #[test]
-        fn what_a_summary_stands_for_need_not_be_read(
+        fn resume_needs_no_entries_before_the_last_summary(
             records in prop::collection::vec(record(), 0..24),
             cut in any::<prop::sample::Index>(),
         ) {
@@ -358,7 +358,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_legal_stays_the_very_same(rounds in prop::collection::vec(0..3_u8, 0..8)) {
+        fn resume_leaves_a_valid_history_unchanged(rounds in prop::collection::vec(0..3_u8, 0..8)) {
             let mut records = vec![saying("go")];
             for ids in rounds.iter().map(|calls| Vec::from_iter(0..*calls)) {
                 records.push(asking(&ids));
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_as_large_as_its_provider_last_counted() {
+    fn resumed_session_size_is_the_last_provider_token_count() {
         let used = |input| Record::Used(Usage { input, output: 5, ..Usage::default() });
         let known = |records: Vec<Record>| {
             last_measured(&entries(records)).map(|it| (it.usage.total_tokens(), it.messages))
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_an_answer_is_interrupted() {
+    fn resumed_tool_call_without_a_result_is_marked_interrupted() {
         let some = rebuild_history(&entries(vec![saying("go"), asking(&[1, 2]), answering(&[2])]));
         let texts: Vec<_> = some[2].tool_results().map(ToolResult::joined_text).collect();
         assert_eq!(texts, [prompt::INTERRUPTED, "out"]);
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_summary_stands_for_what_it_names() {
+    fn resume_replaces_messages_with_the_last_summary() {
         let summary =
             |text: &str, up_to| Record::Summary { text: text.into(), up_to: EntryId(up_to) };
         let records = vec![

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn common_text_is_counted_about_right() {
+    fn token_estimate_is_close_to_o200k_for_common_text() {
         // As o200k counts them.
         for (text, tokens) in [
             ("The quick brown fox jumps over the lazy dog.", 10),
@@ -76,7 +76,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn more_text_is_never_fewer_tokens_and_a_token_has_a_byte(a in ".{0,80}", b in ".{0,80}") {
+        fn token_estimate_is_monotonic_and_at_most_one_per_byte(a in ".{0,80}", b in ".{0,80}") {
             let both = format!("{a}\n{b}");
             prop_assert!(estimate(&both) >= estimate(&a).max(estimate(&b)));
             prop_assert!(estimate(&both) <= both.len());

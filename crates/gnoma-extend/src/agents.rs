@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_are_left_out_are_named() {
+    fn agent_file_reports_ignored_front_matter_fields() {
         let mut lost = Vec::new();
         let text = "---\nname: a\ndescription: one\nsecond line\ndescription: two\n---\nbody";
         let agent =
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_may_not_use_is_read_or_the_agent_is_refused() {
+    fn agent_disallowed_tools_are_parsed_or_the_agent_is_rejected() {
         let forbidden = |more: &str| read(more).unwrap().forbidden.join(" ");
         assert_eq!(forbidden("disallowedTools: Edit, Bash(*)\n"), "fs.edit fs.write bash");
         assert_eq!(forbidden("disallowedTools:\n  - fs.*\n  - mcp__git\n"), "fs.* mcp__git__*");

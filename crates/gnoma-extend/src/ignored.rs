@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dependencies_and_what_is_ignored_are_not_the_projects_own() {
+    fn gitignored_files_and_dependencies_do_not_belong_to_the_project() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         fs::create_dir_all(root.join(".git/info")).unwrap();

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_changes_nothing() {
+    fn invalid_memory_change_is_an_error_and_changes_nothing() {
         let (_folder, file) = file();
         file.apply_change(MemoryChange::Add("one"), "d").unwrap();
         let long = "x".repeat(MAX_CHARS + 1);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_side_by_side_lose_no_line_and_there_are_at_most_sixty() {
+    fn concurrent_memory_changes_lose_no_line_and_stop_at_the_limit() {
         let (_folder, file) = file();
         thread::scope(|scope| {
             for _ in 0..8 {

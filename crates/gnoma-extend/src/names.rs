@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_have_one_name_there_and_one_here() {
+    fn tool_names_convert_between_claude_code_and_gnoma() {
         assert_eq!((to_claude_name("fs.edit"), to_claude_name("fs.write")), ("Edit", "Write"));
         assert_eq!((to_claude_name("agent"), to_claude_name("mcp__a__b")), ("Agent", "mcp__a__b"));
         assert_eq!((to_gnoma_name("Edit"), to_gnoma_name("Task")), ("fs.edit", "elf.spawn"));

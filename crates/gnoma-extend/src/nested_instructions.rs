@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_dependencies_give_no_instructions() {
+    fn agents_md_of_dependencies_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let places =
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_are_told_first_and_the_others_later_and_no_name_breaks_a_line() {
+    fn nested_instruction_files_are_given_nearest_first_with_escaped_names() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let places =

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn style_of_the_project_replaces_that_of_the_person_once_it_is_trusted() {
+    fn project_output_style_replaces_the_user_style_once_trusted() {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
         let put = |name: &str, text: &str| {

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_of_links_that_lead_around_ends() {
+    fn rule_files_search_ends_with_symlink_loops() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.md"), "a").unwrap();
         for name in 0..60 {

@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_shows_the_whole_command_and_no_control_characters() {
+    fn permission_question_shows_the_whole_command_without_control_characters() {
         let text = asked(&json!({"command": "rm -rf x\u{1b}[2K\r ls"}), None);
         assert!(text.contains("rm -rf x\u{FFFD} ls"), "{text}");
     }
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn no_padding_moves_the_start_or_the_end_off_the_screen() {
+    fn padded_command_still_shows_its_start_and_end_on_screen() {
         for padding in [" ", "\n", "\t", "日"] {
             let command = format!("rm -rf ~{}# ls", padding.repeat(8000));
             let text = asked(&json!({"command": command, "note": "n".repeat(100)}), None);
@@ -401,13 +401,13 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_shown_once() {
+    fn short_command_is_shown_once() {
         let text = asked(&json!({"command": "make\n".repeat(10)}), None);
         assert_eq!(text.matches("make").count(), 10, "{text}");
     }
 
     #[test]
-    fn a_cut_diff_says_that_the_rest_is_written_too() {
+    fn truncated_diff_says_that_the_rest_is_written_too() {
         let said = "300 more characters not shown, but written too";
         let lines = format!("{}{}", "+\n".repeat(40), "+line\n".repeat(60));
         assert!(asked(&json!({}), Some(&lines)).contains(said));
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_none_here_is_no_denial() {
+    fn key_that_is_not_offered_is_explained_instead_of_denying() {
         let offers = |always, part| ExpectedAnswer::Permission(LastingAnswers { always, part });
         for line in ["a", "A", "always", "x", "?", "p", "part"] {
             let told = no_key(line, &offers(false, false)).unwrap_or_else(|| panic!("{line}"));
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_of_the_models_takes_a_number_or_words() {
+    fn question_of_the_model_takes_a_number_or_free_text() {
         let inquiry = Inquiry { choices: vec!["SQLite".into(), "Post\u{1b}7gres".into()] };
         let text = render_inquiry("Which database?", &inquiry);
         assert!(text.contains("Which database?\n  1  SQLite\n  2  Post\u{FFFD}gres\n"), "{text}");
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_kept_where_parts_are_offered() {
+    fn part_answer_is_accepted_where_parts_are_offered() {
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
         let what = "creates: a program, which version control reads on every run".to_owned();
         let notable = [NotableChange { name: ".husky/pre-commit".into(), what }];

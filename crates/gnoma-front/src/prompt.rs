@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_sent_whole_is_refused() {
+    fn oversized_or_binary_stdin_is_refused() {
         let refusal = |bytes: Vec<u8>| decode_piped_text(bytes).unwrap_err().cause;
         assert!(refusal(vec![b'a'; MAX_STDIN_BYTES + 1]).contains("more than 16 MiB"));
         assert!(refusal(b"\x7fELF\x02\x00".to_vec()).contains("is not text"));

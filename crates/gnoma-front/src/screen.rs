@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_wrapped_whole() {
+    fn wrapping_does_not_break_words() {
         assert_eq!(wrap_words("one two three", 7), "one two\nthree");
         assert_eq!(wrap_words("a-long-word of it", 5), "a-long-word\nof it");
         assert_eq!(wrap_words("日本 語", 5), "日本\n語");

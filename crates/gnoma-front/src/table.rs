@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_stay_within_the_width_whatever_is_in_them() {
+    fn table_lines_fit_the_width() {
         let rows =
             [["a".to_owned(), "x\ny ".repeat(100)], ["日本語".to_owned(), "日本語".repeat(40)]];
         let text = lines_within(["id", "what"], rows.clone(), 80);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_short() {
+    fn file_sizes_are_abbreviated() {
         assert_eq!(format_size(999), "999 bytes");
         assert_eq!(format_size(1_250), "1.2 kB");
         assert_eq!(format_size(9_990_000_000), "9.9 GB");

@@ -454,7 +454,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_held_back_is_written_when_the_turn_breaks_off() {
+    fn retained_text_is_written_when_the_turn_is_interrupted() {
         let around = ProcessEnvironment::default();
         let (mut view, mut out) = (Text::new(&around, false), Output::new(true));
         view.on_event(&Event::Text { text: "half an answer".into() }, &mut out).unwrap();

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_changed_strings_are_written_anew() {
+    fn map_json_strings_rewrites_changed_strings_and_preserves_the_rest_of_the_json() {
         let json = r#"{ "a\"b" : ["x\u0041", 1.50, {"x": "\\"}] }"#;
         let told = map_strings(json, |text| (text == "xA").then(|| "q\"".to_owned()));
         assert_eq!(told.as_deref(), Some(r#"{ "a\"b" : ["q\"", 1.50, {"x": "\\"}] }"#));

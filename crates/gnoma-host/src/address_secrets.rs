@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_in_addresses_of_variables_and_settings_are_known_from_the_start() {
+    fn credentials_in_urls_of_variables_and_settings_are_redacted_from_start() {
         let home = tempfile::tempdir().unwrap();
         let project = home.path().join("p/sub");
         let put = |name: &str, text: &str| {

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_never_allows_more_than_the_person() {
+    fn agent_permission_mode_never_exceeds_the_users_mode() {
         use PermissionMode::{AcceptEdits, Auto, Default, Plan};
         assert_eq!(stricter_mode(AcceptEdits, Some(Plan)), Plan);
         assert_eq!(stricter_mode(Plan, Some(AcceptEdits)), Plan);

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_of_processes_add_up_in_a_private_readable_file() {
+    fn analytics_counts_of_several_processes_add_up_in_a_private_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state/analytics.json");
         let counts = Counts::from([("turns.complete".to_owned(), 2), ("a\"b".to_owned(), 1)]);

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_and_commits_are_read() {
+    fn git_branch_or_detached_commit_is_read_from_head() {
         assert_eq!(branch_of(MAIN).as_deref(), Some("main"));
         assert_eq!(branch_of("ref: refs/heads/a/b").as_deref(), Some("a/b"));
         let id = "0123456789abcdef0123456789abcdef01234567";
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_git_does_not_write_is_unknown() {
+    fn malformed_git_head_gives_no_branch() {
         let long = format!("ref: refs/heads/{}\n", "x".repeat(5_000));
         for head in [
             "",
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn links_pipes_and_folders_are_not_read() {
+    fn git_head_that_is_a_symlink_pipe_or_folder_is_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let git = folder.path().join(".git");
         fs::create_dir(&git).unwrap();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn worktrees_and_submodules_name_their_folder() {
+    fn git_branch_of_a_worktree_or_submodule_is_read_via_its_gitdir_file() {
         let folder = tempfile::tempdir().unwrap();
         let own = folder.path().join(".git/worktrees/fix");
         fs::create_dir_all(&own).unwrap();

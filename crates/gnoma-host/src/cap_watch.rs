@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_of_a_cap_is_told_once_by_the_session_that_passes_it() {
+    fn spending_cap_warning_appears_once_in_the_session_that_crosses_it() {
         let mut known = KnownUse::new();
         let mut near =
             |used, end_ms, spent| find_near(&mut known, level(used, end_ms), spent).len();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn cap_of_nothing_is_never_near() {
+    fn zero_spending_cap_gives_no_warning() {
         let mut none = level(0, 1);
         none[0].limit.most = 0;
         assert!(find_near(&mut KnownUse::new(), none, 0).is_empty());

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_has_what_its_parent_has() {
+    fn child_session_inherits_folders_and_settings_of_its_parent() {
         let (parent, _around) = parent();
         let rounds = Overrides { max_rounds: Some(u32::MAX), ..Overrides::default() };
         let wanted = SessionSpec { interactive: true, overrides: rounds, ..SessionSpec::default() };
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_would_have_more_is_refused() {
+    fn child_session_wider_than_its_parent_is_rejected() {
         let (parent, _around) = parent();
         let base = parent.spec.folder.parent().unwrap();
         let spec = SessionSpec::default;

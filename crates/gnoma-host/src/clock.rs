@@ -144,7 +144,7 @@ mod tests {
     const NOW_MS: i64 = 1_795_307_625_000;
 
     #[test]
-    fn the_past_is_told_in_the_largest_unit_that_fits() {
+    fn age_is_shown_in_the_largest_unit_or_as_a_date() {
         let ago = |seconds: i64| ago_in(|| TimeZone::UTC, NOW_MS - seconds * 1000, NOW_MS);
         assert_eq!(ago(-5), "just now");
         assert_eq!(ago(59), "just now");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_those_of_the_zone() {
+    fn dates_are_shown_in_the_local_time_zone() {
         // Half past midnight in UTC is still the day before in New York.
         let west = || TimeZone::fixed(tz::offset(-5));
         assert_eq!(ago_in(west, NOW_MS - 21 * 86_400_000, NOW_MS), "2026-10-31");

@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_for_a_gateway_is_sent_as_bearer() {
+    fn gateway_auth_token_is_sent_as_bearer_header() {
         let has_bearer_key = |variable: &str| {
             let sources = Sources {
                 config_dir: "/nonexistent".into(),
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_folder_that_is_gone_was_deleted() {
+    fn working_folder_error_says_deleted_only_if_it_was() {
         for (folder, error, is_there, said) in [
             (".", Some(ErrorKind::NotFound), true, "was deleted"),
             (".", Some(ErrorKind::PermissionDenied), true, "you may not open it"),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_taken_as_people_write_them() {
+    fn provider_endpoint_urls_are_normalized() {
         let cases = [
             (Protocol::Anthropic, "https://x.y/", "https://x.y/v1"),
             (Protocol::OpenAi, "http://localhost:8080", "http://localhost:8080/v1"),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_here_is_sent_stays_here_unless_it_stands_in_for_a_vendor() {
+    fn loopback_server_counts_as_local_unless_it_is_named_like_a_vendor() {
         let stays = |name: &str, url: &str| stays_here(&Profile::new(name, Protocol::OpenAi, url));
         for url in ["http://127.0.0.1:8000/v1", "http://localhost:1/v1", "http://[::1]:1/v1"] {
             assert!(stays("mine", url) && stays("llamacpp", url), "{url}");

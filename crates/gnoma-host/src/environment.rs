@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_folder_that_cannot_be_used_is_not_blamed_on_the_home() {
+    fn unusable_xdg_state_home_warning_does_not_blame_home() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().display().to_string();
         let with = |state: &str| {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_home_that_cannot_be_used_is_told_with_the_reason() {
+    fn unusable_home_folder_warning_has_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().display().to_string();
         assert_eq!(trouble(&home), None);

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_another_process_writes_is_held_and_nothing_else() {
+    fn only_a_session_locked_by_another_process_gives_error_held() {
         let by = Holder { pid: 7, host: "here".into(), since_ms: 0 };
         let held = StoreError::new(StoreErrorKind::Held { by }, "it is open in process 7");
         let error = RequestError::from(HostError::from(held));

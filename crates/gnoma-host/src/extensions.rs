@@ -497,7 +497,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_with_a_fault_that_is_used_was_not_left_out() {
+    fn skill_with_a_fault_that_is_still_used_is_not_reported_as_left_out() {
         let used = ["~/skills/m/SKILL.md".to_owned()];
         let fault = "~/skills/m/SKILL.md: `description` occurs twice; the first one counts";
         assert_eq!(fault_warning(fault.to_owned(), &used), fault);

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_files_replace_nothing_and_stay_only_if_they_are_finished() {
+    fn new_file_never_overwrites_and_is_removed_unless_finished() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.html");
         let mut file = NewFile::create(&path).unwrap();

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controls_that_do_nothing_are_named_and_not_quoted() {
+    fn ignored_settings_of_other_agents_are_named_without_their_values() {
         let root = tempfile::tempdir().unwrap();
         let put = |name: &str, text: &str| {
             let path = root.path().join(name);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn codex_hooks_are_not_called_idle() {
+    fn codex_hooks_are_not_reported_as_ignored() {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join(CODEX_FILE);
         fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_takes_too_long_ends_with_all_that_it_started() {
+    fn api_key_command_timeout_kills_its_process_group() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("number");
         let command = format!("sleep 100 & echo $! > {}; wait", file.display());
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_is_the_key_and_a_failure_says_why() {
+    fn api_key_command_uses_the_first_output_line_or_reports_the_failure() {
         assert_eq!(asked("echo \" sk-$OF \"; echo user: me"), Ok("sk-mine".to_owned()));
         assert_eq!(asked("true"), Err("printed nothing".to_owned()));
         assert_eq!(asked("exit 3"), Err("failed (exit status: 3)".to_owned()));

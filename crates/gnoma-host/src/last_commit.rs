@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_that_git_converts_ignores_or_finds_too_large_are_left_out_and_the_rest_is_read() {
+    fn last_commit_skips_filtered_binary_and_too_large_files() {
         let folder = tempfile::tempdir().unwrap();
         let (home, root) = (folder.path().join("home"), folder.path().join("project"));
         std::fs::create_dir_all(home.join(".config/git")).unwrap();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_lines_name_the_old_mode_and_object() {
+    fn git_diff_raw_output_is_parsed_to_old_mode_and_object() {
         let text = b":100755 100644 aa bb M\0a b.sh\0:000000 100644 00 cc A\0new\0";
         let file = |path: &str, mode: &str, hash: &str| Listed {
             path: path.into(),

@@ -468,7 +468,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn server_file_in_utf16_or_with_old_line_ends_is_read() {
+    fn mcp_server_file_in_utf16_or_with_cr_line_ends_is_decoded() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         let text = "// servers\n{}";

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_is_read_and_what_is_removed_leaves_no_trace() {
+    fn added_mcp_server_is_loaded_and_removal_restores_the_config_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         fs::write(&file, "# mine\n[tools]\nmax_rounds = 3\n").unwrap();

@@ -75,7 +75,7 @@ mod tests {
     use crate::crate_options;
 
     #[test]
-    fn new_provider_is_spoken_of_by_what_was_given() {
+    fn new_provider_errors_name_the_key_and_address_source_given() {
         let sources = Sources { config_dir: "/nonexistent".into(), ..Sources::default() };
         let settings = gnoma_config::load_settings(&sources).unwrap().settings.provider;
         let given = Secret::new("k".to_owned());

@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_home_is_no_workspace_and_a_folder_in_it_is() {
+    fn home_or_root_folder_is_too_wide_as_a_workspace() {
         let home = Some(Path::new("/home/me"));
         for wide in ["/", "/home", "/home/me", "/tmp"] {
             assert!(is_too_wide(Path::new(wide), home), "{wide}");
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_folder_may_be_anywhere() {
+    fn configured_storage_folder_may_be_absolute_home_or_project_relative() {
         let (project, home) = (Path::new("/p"), Some(Path::new("/home/me")));
         let at = |folder| configured_folder(folder, project, home);
         assert_eq!(at("/mnt/kept"), Path::new("/mnt/kept"));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_lies_in_a_folder_of_its_own() {
+    fn storage_folder_in_a_wide_place_gets_its_own_subfolder() {
         let (project, home) = (Path::new("/srv/p"), Some(Path::new("/home/me")));
         let at = |folder| configured_folder(folder, project, home);
         for wide in ["/srv", "/srv/p", "/home/me", "/home", "/", "/tmp"] {

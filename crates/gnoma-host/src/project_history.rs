@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_a_summary_stands_for_is_not_read() {
+    async fn resume_does_not_load_entries_before_the_summary() {
         let folder = tempfile::tempdir().unwrap();
         let options = Options::new(folder.path(), "/p", Arc::new(|_, text| Cow::Borrowed(text)));
         let store = Store::open(options).unwrap().store;

@@ -502,7 +502,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_in_place_of_a_variable_is_not_shown() {
+    fn api_key_written_in_place_of_a_variable_name_is_not_shown() {
         for key in ["sk-abc123", "gsk_abcDEF", "AIzaSyA", "AKIAIOSFODNN7EXAMPLE", "a b"] {
             let said = unset_variable(key).to_string();
             assert!(said.contains("name of a variable") && !said.contains(key), "{said}");
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_meant_by_its_id_or_by_that_without_a_version() {
+    fn model_name_matches_a_listed_id_with_or_without_version() {
         let listed = ["gpt-5", "claude-opus-4-20250514", "qwen3:latest", "meta/llama-3", "m:free"];
         let listed = listed.map(str::to_owned);
         for name in

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_chains_are_shown_and_what_else_is_at_home_is_not() {
+    fn sandbox_exposes_toolchains_but_not_other_home_files() {
         let (_folder, home) = home(&[
             ".cargo/bin/cargo",
             ".cargo/registry/",
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_found_by_the_variables_that_name_them() {
+    fn sandbox_exposes_programs_named_by_path_and_toolchain_variables() {
         let (_folder, home) = home(&[
             "go/bin/",
             "go/src/mine/",
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn caches_are_found_by_the_variables_that_name_them() {
+    fn sandbox_exposes_caches_named_by_environment_variables() {
         let (_folder, home) = home(&["cache/", "gradle/caches/", "gradle/gradle.properties"]);
         let variables = [
             ("GOCACHE", "~/cache"),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_gits_settings_name_are_shown_unless_they_are_secret() {
+    fn sandbox_exposes_git_config_includes_unless_they_are_secret() {
         let (_folder, home) = home(&[".gitignore_mine", "more", ".netrc", ".ssh/config"]);
         let settings = "[include]\n\tpath = ~/more\n[core]\n\texcludesFile = \".gitignore_mine\"\n\
             [a]\npath = ~/.netrc\npath=~/.ssh/config\npath = /etc/hosts\npath = ~\n";
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_among_skills_are_hidden() {
+    fn sandbox_hides_secret_files_in_skill_folders() {
         let (_folder, home) = home(&[
             ".claude/skills/deploy/SKILL.md",
             ".claude/skills/deploy/.env",
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_person_adds_is_shown() {
+    fn sandbox_exposes_configured_readable_folders() {
         let (_folder, home) = home(&["notes"]);
         let environment = Environment::new(BTreeMap::new());
         let found = reading_places(&environment, &[home.join("notes"), home.join("absent")], None);

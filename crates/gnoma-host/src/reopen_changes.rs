@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folder_is_added_from_the_sessions_folder_and_from_home() {
+    fn added_folder_path_is_relative_to_the_session_or_home() {
         let place = tempfile::tempdir().unwrap();
         let base = place.path().canonicalize().unwrap();
         for name in ["work", "more", "home/notes"] {

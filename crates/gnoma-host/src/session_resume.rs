@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_call_fills_the_window_until_the_past_is_told_in_fewer_words() {
+    fn resumed_context_size_is_the_last_call_until_compaction() {
         let tokens = |input| Usage { input, ..Usage::default() };
         let summary = Record::Summary { text: "short".to_owned(), up_to: EntryId(1) };
         let records = [Record::Used(tokens(10)), Record::Used(tokens(20)), summary];

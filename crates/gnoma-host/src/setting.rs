@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_or_a_value_that_means_nothing_is_refused_by_itself() {
+    fn config_set_rejects_unknown_keys_and_invalid_values() {
         let folder = tempfile::tempdir().unwrap();
         let unknown = set_in_file(folder.path(), "tui.vm", "true").unwrap_err().to_string();
         assert!(unknown.contains("there is no such key") && unknown.contains("tui.vim"));
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_value_is_refused_with_how_to_remove_a_setting() {
+    fn config_set_rejects_an_empty_value_and_says_how_to_remove() {
         let folder = tempfile::tempdir().unwrap();
         let file = paths::user_file(folder.path());
         fs::write(&file, "[router.caps]\nday = 5\n").unwrap();
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_to_think_with_are_a_plain_number() {
+    fn config_set_thinking_budget_is_a_plain_number() {
         let folder = tempfile::tempdir().unwrap();
         set_in_file(folder.path(), "provider.thinking", "8000").unwrap();
         let file = fs::read_to_string(paths::user_file(folder.path())).unwrap();
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_goes_to_where_it_is_written() {
+    fn config_set_edits_the_setting_in_its_existing_place() {
         let folder = tempfile::tempdir().unwrap();
         let file = paths::user_file(folder.path());
         set_in_file(folder.path(), "provider.max_tokens", "9000").unwrap();
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_is_added_whole() {
+    fn provider_is_added_to_the_config_completely_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let add = |name: &str, address: &str| {
             let changes = [

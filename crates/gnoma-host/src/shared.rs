@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_reaches_a_provider_in_the_same_way_shares_it_and_nobody_else_does() {
+    fn provider_connection_is_shared_only_with_equal_settings() {
         let nowhere = tempfile::tempdir().unwrap();
         let (config_dir, state_dir) = (nowhere.path().to_owned(), nowhere.path().to_owned());
         let sources = Sources { config_dir, state_dir, ..Sources::default() };
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_provider_lists_is_kept_by_its_address() {
+    fn listed_models_are_remembered_per_provider_address() {
         let shared = ProcessResources::default();
         shared.remember_models("local", "http://a.example", vec!["one".to_owned()]);
         assert_eq!(shared.remembered_models("local", "http://a.example"), ["one"]);
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_a_project_share_its_database_and_who_keeps_its_files() {
+    fn sessions_of_a_project_share_database_and_checkpointer() {
         let folder = tempfile::tempdir().unwrap();
         let below = |name: &str| folder.path().join(name);
         let options = |name: &str| {

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_does_not_fit_ends_with_a_mark() {
+    fn overlong_line_is_truncated_with_an_ellipsis() {
         assert_eq!(fit_line("abcdef", 6), "abcdef");
         assert_eq!(fit_line("abcdefg", 6), "abcd…");
         assert_eq!(fit_line("日本語", 5), "日…");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_more_than_show_itself_is_marked() {
+    fn control_and_invisible_characters_are_replaced() {
         assert_eq!(mark_unsafe_chars("a\tb\nç日🎉"), "a\tb\nç日🎉");
         assert_eq!(mark_unsafe_chars("a\x1b[2Kx\rz\u{7f}"), "a\u{FFFD}x\u{FFFD}z\u{FFFD}");
         assert_eq!(mark_unsafe_chars("ls # \u{202E}fr- mr\u{2069}"), "ls # \u{FFFD}fr- mr\u{FFFD}");

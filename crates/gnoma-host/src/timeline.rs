@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn each_turn_knows_its_files_and_notes_are_no_turns() {
+    fn timeline_turns_have_checkpoints_and_system_notes_are_no_turns() {
         let mut tree = Tree::default();
         let first = tree.turn(None, "one", 1);
         let note = Message::user_text(gnoma_engine::prompt::system_note("go on"));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_were_kept_only_after_a_turn_are_not_known_before_it() {
+    fn timeline_turn_without_a_start_checkpoint_has_unknown_files() {
         let mut tree = Tree::default();
         let say = |words: &str| Record::Message(Arc::new(Message::user_text(words)));
         let said = tree.add(None, say("one"));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checkpoint_after_a_turn_may_come_when_the_next_has_begun() {
+    fn timeline_late_checkpoint_belongs_to_the_previous_turn() {
         let say = |words: &str| Record::Message(Arc::new(Message::user_text(words)));
         let answer = || {
             let content = vec![Content::from_text("done")];
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_begins_as_the_one_before_ended_has_no_start_of_its_own() {
+    fn turn_starting_at_the_previous_end_has_no_own_start_checkpoint() {
         let mut tree = Tree::default();
         let one = tree.turn(None, "one", 1);
         let end = tree.add(Some(one), kept(2));
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_back_step_by_step_comes_again_step_by_step() {
+    fn rewinds_are_redone_step_by_step() {
         let mut tree = Tree::default();
         let one = tree.turn(None, "one", 1);
         let two = tree.turn(Some(one), "two", 2);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn files_alone_go_back_and_forth_once() {
+    fn files_only_rewind_can_be_redone_once() {
         let mut tree = Tree::default();
         let one = tree.turn(None, "one", 1);
         let back = tree.back(one, Some(one), Some(7));
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_belongs_to_the_answer_that_asked_for_it() {
+    fn checkpoint_rewinds_the_conversation_to_before_its_answer() {
         let mut tree = Tree::default();
         let one = tree.turn(None, "one", 1);
         let two = tree.turn(Some(one), "two", 2);

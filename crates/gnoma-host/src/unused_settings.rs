@@ -233,7 +233,7 @@ mod tests {
     use crate::project_settings::ProjectSettings;
 
     #[test]
-    fn names_of_no_provider_are_told_with_the_one_that_is_meant() {
+    fn unknown_provider_names_in_settings_suggest_the_nearest() {
         let folder = tempfile::tempdir().unwrap();
         let text = "[provider.endpoints]\nwork = \"http://127.0.0.1:1\"\n\
                     [provider.api_keys]\nwrk = \"abc\"\nwork = \"k\"\nmistral = \"k\"\n\
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn writable_folders_that_are_not_there_are_told() {
+    fn missing_sandbox_writable_folders_warn() {
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir(home.path().join("there")).unwrap();
         let folders = ["rel", "/nosuch/dir", "~/there", "/tmp"].map(str::to_owned);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_do_not_exist_are_told_with_the_nearest_one() {
+    fn unknown_tool_names_in_rules_suggest_the_nearest() {
         for (tool, near) in [
             ("Edit", "fs.edit"),
             ("fs.writ", "fs.write"),

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_levels_are_named_in_order_without_generated_files() {
+    fn workspace_hint_lists_two_folder_levels_without_generated_files() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         assert_eq!(file_names(root), "");

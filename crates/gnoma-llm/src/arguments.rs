@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_read_in_a_string_or_without() {
+    fn tool_call_arguments_are_read_as_json_string_or_object() {
         for (raw, text) in [
             (r#"{"a": 1}"#, r#"{"a": 1}"#),
             (r#""{\"a\": 1}""#, r#"{"a": 1}"#),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_go_byte_for_byte_and_others_are_wrapped() {
+    fn tool_call_arguments_are_sent_verbatim_and_non_objects_wrapped() {
         for (arguments, wire) in [
             (r#"{"b": 1.0,"a":2}"#, r#"{"b": 1.0,"a":2}"#),
             (r#""{\"cut""#, r#"{"_raw":"{\"cut"}"#),

@@ -296,7 +296,7 @@ mod tests {
 
     /// Round by round, what was said before is neither encoded nor copied again.
     #[test]
-    fn only_what_is_new_is_encoded() {
+    fn request_body_encodes_only_new_messages() {
         let (encoder, dialect, tools) = (Encoder::default(), Counting::default(), [].into());
         let history = history(50);
         let mut before: Vec<Bytes> = Vec::new();
@@ -318,7 +318,7 @@ mod tests {
 
     /// A breakpoint costs its own messages, however long the history.
     #[test]
-    fn breakpoints_cost_the_same_every_round() {
+    fn cache_breakpoints_reencode_a_constant_number_of_messages() {
         let dialect = Counting { breakpoints: true, ..Counting::default() };
         let (encoder, tools) = (Encoder::default(), [].into());
         let history = history(50);
@@ -332,7 +332,7 @@ mod tests {
 
     /// What changes the encoding is noticed: another model, other tools, another past.
     #[test]
-    fn what_no_longer_fits_is_forgotten() {
+    fn request_body_cache_is_reset_by_another_model_tools_or_history() {
         let (encoder, dialect) = (Encoder::default(), Counting::default());
         let (tools, other_tools) = ([].into(), [].into());
         let mut history = history(5);
@@ -350,7 +350,7 @@ mod tests {
 
     /// A side conversation that begins like the main one leaves it as it was.
     #[test]
-    fn a_side_conversation_takes_nothing_away() {
+    fn side_conversation_does_not_evict_the_main_body_cache() {
         let (encoder, dialect, tools) = (Encoder::default(), Counting::default(), [].into());
         let main = history(50);
         encode(&encoder, &dialect, &request(&main[..40], &tools));
@@ -370,7 +370,7 @@ mod tests {
     /// Many sessions on one provider: each pays only for what is new, in whatever order they come, and
     /// nothing is kept of one that is over.
     #[test]
-    fn conversations_side_by_side_are_all_remembered_while_they_live() {
+    fn request_body_cache_holds_many_live_conversations() {
         const SESSIONS: usize = 50;
         let (encoder, dialect, tools) = (Encoder::default(), Counting::default(), [].into());
         let mut talks: Vec<_> = (0..SESSIONS).map(|_| history(20)).collect();

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_alone_is_one_replacement_character() {
+    fn lone_surrogate_or_invalid_utf8_becomes_a_replacement_character() {
         for (pieces, text) in [
             (&[&br"a\ud83d"[..]][..], "a\u{fffd}"),
             (&[br"a\ud83d", b"b"], "a\u{fffd}b"),
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_a_character_are_joined_over_pieces() {
+    fn utf8_bytes_split_across_chunks_are_joined() {
         for (pieces, text) in [
             (&[&b"a\xf0\x9f"[..], b"\x98\x80b"][..], "a😀b"),
             (&[b"\xf0", b"\x9f", b"\x98", b"\x80"], "😀"),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_count_as_the_characters_that_they_make() {
+    fn split_character_fragments_count_as_joined_bytes() {
         let high = encode_fragment(UNIT_MARK, 0x3D);
         assert_eq!(joined_bytes(&format!("a{high}")), 3);
         assert_eq!(skip_joined("a😀b", joined_bytes(&format!("a{high}")) + 2), "b");
@@ -422,7 +422,7 @@ mod tests {
     proptest! {
         /// Wherever the UTF-16 escapes of a text are cut, the text is the same.
         #[test]
-        fn cuts_between_escapes_do_not_matter(text in "[a😀é🦀]{0,8}", cut in 0_usize..20) {
+        fn unicode_escapes_decode_the_same_for_any_chunking(text in "[a😀é🦀]{0,8}", cut in 0_usize..20) {
             let escapes: Vec<String> =
                 text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
             let (left, right) = escapes.split_at(cut.min(escapes.len()));
@@ -431,14 +431,14 @@ mod tests {
 
         /// Wherever the bytes of a text are cut, the text is the same.
         #[test]
-        fn cuts_between_bytes_do_not_matter(text in "[a😀é🦀ß]{0,8}", cut in 0_usize..32) {
+        fn utf8_text_decodes_the_same_for_any_chunking(text in "[a😀é🦀ß]{0,8}", cut in 0_usize..32) {
             let (left, right) = text.as_bytes().split_at(cut.min(text.len()));
             prop_assert_eq!(joined(&[left, right]), text.clone());
         }
 
         /// No mark is left, whatever comes.
         #[test]
-        fn marks_never_reach_a_person(pieces in prop::collection::vec("([a\u{e9}]|\\\\u[dD][89abcdef]0[0-9]){0,12}", 0..4)) {
+        fn internal_fragment_marks_never_appear_in_the_text(pieces in prop::collection::vec("([a\u{e9}]|\\\\u[dD][89abcdef]0[0-9]){0,12}", 0..4)) {
             let pieces: Vec<&[u8]> = pieces.iter().map(String::as_bytes).collect();
             let text = joined(&pieces);
             prop_assert!(!text.contains([UNIT_MARK, BYTE_MARK]), "{text:?}");

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finish_reasons_of_failures_are_told_from_ends() {
+    fn finish_reason_words_of_failures_are_errors() {
         for word in [
             "error",
             "network_error",
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn finish_reasons_in_new_spellings_keep_their_meaning() {
+    fn finish_reason_spellings_of_all_vendors_are_mapped() {
         for (words, stop) in [
             (
                 &["stop", "STOP", "end_turn", "eos", "eos_token", "completed", "stop_token"][..],

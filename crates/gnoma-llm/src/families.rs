@@ -152,7 +152,7 @@ mod tests {
     const EFFORTS: [Effort; 4] = [Effort::None, Effort::Low, Effort::Medium, Effort::High];
 
     #[test]
-    fn every_model_hears_its_own_words() {
+    fn reasoning_effort_words_are_mapped_per_model_family() {
         for (list, model, words) in [
             (OPENAI, "gpt-4o-mini", SILENT),
             (OPENAI, "openai/o3", FROM_LOW),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temperature_goes_where_it_is_taken() {
+    fn temperature_is_sent_only_to_models_that_accept_it() {
         let samples = |list, model| {
             let family = find_family(list, model);
             [None, Some(Effort::None), Some(Effort::High)]

@@ -211,7 +211,7 @@ mod tests {
 
     /// Also where the cut falls into the byte order mark.
     #[test]
-    fn what_comes_before_all_else_does_not_matter() {
+    fn stream_framing_skips_leading_bom_and_white_space() {
         for blank in ["", "\u{FEFF}", "\u{FEFF}\r\n\r\n", "\n \t", " "] {
             for (body, record) in [("data: x\n\n", "x"), ("{}\n", "{}")] {
                 let body = format!("{blank}{body}").into_bytes();

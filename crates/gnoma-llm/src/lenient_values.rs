@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_text_is_not_copied() {
+    fn json_string_without_escapes_is_borrowed() {
         let record = read(r#"{"text":"plain"}"#);
         assert!(matches!(record.text, Some(Text(Cow::Borrowed("plain")))));
         let record = read(r#"{"text":"a\nb"}"#);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_or_count_or_list_is_empty() {
+    fn json_fields_of_unexpected_types_are_read_as_empty() {
         for other in ["null", "true", "7", "\"\""] {
             let record = format!(r#"{{"list":{other}}}"#);
             assert_eq!(read(&record).list.into_iter().count(), 0, "{other}");

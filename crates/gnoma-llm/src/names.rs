@@ -106,7 +106,7 @@ mod tests {
     proptest! {
         /// Whatever tools are called, each has a legal wire name of its own that maps back.
         #[test]
-        fn names_map_both_ways(names in prop::collection::hash_set("[a-z._ é]{1,70}", 1..12)) {
+        fn tool_names_map_to_valid_wire_names_and_back(names in prop::collection::hash_set("[a-z._ é]{1,70}", 1..12)) {
             let names: Vec<_> = names.into_iter().collect();
             let map = NameMap::new(&tools(&names));
             for name in &names {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_before_the_name_of_a_tool_is_left_out() {
+    fn functions_prefix_of_a_tool_name_is_stripped() {
         let map = NameMap::new(&tools(&["fs.read".to_owned()]));
         assert_eq!(map.tool_name("functions.fs_read"), "fs.read");
         assert_eq!(map.tool_name("functions.fs.read"), "fs.read");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_is_gone_still_has_a_legal_name() {
+    fn unknown_tool_name_still_maps_to_a_valid_wire_name() {
         let map = NameMap::default();
         assert_eq!(map.wire_name("fs.read"), "fs_read");
         assert_eq!(map.tool_name("fs_read"), "fs_read");

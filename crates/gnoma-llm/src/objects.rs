@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_arrays_and_pretty_objects() {
+    fn json_object_splitter_reads_lines_arrays_and_pretty_objects() {
         let lines = b"{\"a\":\"}\\\"\"}\n{\"b\":[{}]}\n";
         assert_eq!(split(&[lines]).unwrap(), ["{\"a\":\"}\\\"\"}", "{\"b\":[{}]}"]);
         assert_eq!(split(&[b"[{\"a\":1}\n,\n{\"b\":2}]"]).unwrap(), ["{\"a\":1}", "{\"b\":2}"]);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_or_a_list_without_its_end_is_cut() {
+    fn unclosed_json_object_or_array_is_truncated() {
         let ends_well = |stream: &[u8]| {
             let mut splitter = Splitter::default();
             splitter.feed(stream);
@@ -166,7 +166,7 @@ mod tests {
     proptest! {
         /// Wherever the stream is cut, the objects are the same.
         #[test]
-        fn cuts_do_not_matter(stream in "[\\[\\]{}\", \\\\a]{0,60}", cut in 0_usize..60) {
+        fn json_object_splitter_gives_the_same_objects_for_any_chunking(stream in "[\\[\\]{}\", \\\\a]{0,60}", cut in 0_usize..60) {
             let bytes = stream.as_bytes();
             let (left, right) = bytes.split_at(cut.min(bytes.len()));
             let single: Vec<_> = bytes.chunks(1).collect();

@@ -489,7 +489,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_base_query_stays_at_the_end() {
+    fn endpoint_query_string_stays_at_the_end_of_the_url() {
         let profile =
             Profile::new("azure", Protocol::OpenAi, "https://x/openai/deployments/d?api-version=1");
         let url = "https://x/openai/deployments/d/chat/completions?api-version=1";
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_goes_where_the_server_looks() {
+    fn api_key_is_sent_in_the_auth_header_of_the_provider() {
         let header = |name| {
             let mut profile = Profile::new(name, Protocol::OpenAi, "");
             profile.key = Some(Secret::new("k".to_owned()));
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn text_calls_are_read_from_machines_of_one_s_own() {
+    fn tool_calls_in_text_are_parsed_only_for_self_hosted_servers() {
         for (url, reads) in [
             ("http://127.0.0.1:8080/v1", true),
             ("http://[::1]:8080/v1", true),

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_script_is_played_answer_by_answer() {
+    async fn replay_script_is_played_answer_by_answer() {
         let replay = Replay::from_script("demo", SCRIPT).unwrap();
         for _ in 0..2 {
             let first = ask(&replay, 0).await.unwrap();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pace_makes_words_wait_and_nothing_else() {
+    async fn replay_pace_delays_only_text() {
         let replay = Replay::from_script("demo", SCRIPT).unwrap();
         let mut stream = replay.with_pace(Duration::from_secs(3600)).stream(request(0));
         let mut next = || stream.next().now_or_never();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_script_says_where() {
+    fn replay_script_error_names_the_answer() {
         let error = Replay::from_script("demo", "{}\n{\"txt\": 1}").unwrap_err().to_string();
         assert!(
             error.starts_with("answer 2 of the script is invalid: unknown field `txt`"),

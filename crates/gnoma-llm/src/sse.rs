@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_s_cases() {
+    fn sse_decoder_follows_the_html_standard() {
         let stream = b": hello\r\nevent: add\r\ndata: 1\r\ndata\ndata:2\n\nid: 7\n\ndata: x\r\r\
             event: lost\n\ndata:  two spaces\n\ndata: end";
         let expected =
@@ -231,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_in_a_field_of_its_own_is_an_error_event() {
+    fn sse_error_field_is_an_error_event() {
         let stream = b"data: a\n\nerror: {\"code\":500}\n\n";
         let expected = [pair("", "a"), pair("error", "{\"code\":500}")];
         assert_eq!(decode(&[stream]), expected);
     }
 
     #[test]
-    fn records_without_blank_lines_or_framed_twice_are_records() {
+    fn sse_records_without_blank_lines_or_with_double_data_are_decoded() {
         let records = [pair("", r#"{"a":"1"}"#), pair("", r#"{"b":2}"#), pair("", "[DONE]")];
         let bare = b"data: {\"a\":\"1\"}\ndata: {\"b\":2}\ndata: [DONE]";
         let single: Vec<_> = bare.chunks(1).collect();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_refused() {
+    fn sse_line_over_the_size_limit_is_an_error() {
         let mut decoder = SseDecoder::default();
         decoder.feed(&vec![b'x'; MAX_EVENT_BYTES + 1]);
         assert_eq!(decoder.next(), Err(TooLong));
@@ -260,7 +260,7 @@ mod tests {
     proptest! {
         /// Wherever the stream is cut, the events are the same.
         #[test]
-        fn cuts_do_not_matter(
+        fn sse_decoder_gives_the_same_events_for_any_chunking(
             stream in "([a-e: \n\r]|data: |event: |\r\n){0,60}",
             cuts in prop::collection::vec(0_usize..200, 0..8),
         ) {

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_always_thinks_is_known_by_name() {
+    fn always_thinking_models_are_recognized_by_name() {
         for (provider, protocol, model, always) in [
             ("openai", Protocol::Responses, "o3", true),
             ("openai", Protocol::Responses, "gpt-5.5", false),

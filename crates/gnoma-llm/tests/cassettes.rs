@@ -29,7 +29,7 @@ const FOLDER: &str = "GNOMA_CASSETTES";
 const ONLY: &str = "GNOMA_CASSETTES_ONLY";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_recording_is_read_as_its_provider_meant_it() {
+async fn every_cassette_decodes_as_expected() {
     let Some(cassettes) = cassettes() else { return };
     let exceptions = Exceptions::parse(include_str!("cassettes/unsupported.toml")).unwrap();
     let readings = replay::every(cassettes, &Http::new(HttpOptions::default())).await;
@@ -39,7 +39,7 @@ async fn every_recording_is_read_as_its_provider_meant_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_goes_back_with_the_content_it_came_with() {
+async fn cassette_answers_are_sent_back_unchanged() {
     let Some(cassettes) = cassettes() else { return };
     let report = conversation::every(cassettes, &Http::new(HttpOptions::default())).await;
     say(&report.text);
@@ -47,7 +47,7 @@ async fn an_answer_goes_back_with_the_content_it_came_with() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn damaged_streams_are_read_like_whole_ones() {
+async fn damaged_cassette_streams_decode_like_whole_ones() {
     let Some(cassettes) = cassettes() else { return };
     let report = mutations::every(cassettes, &Http::new(HttpOptions::default())).await;
     say(&format!("{} damaged answers, {} faults\n", report.tried, report.faults.len()));

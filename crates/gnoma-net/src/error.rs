@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_said_as_people_say_them() {
+    fn connection_error_causes_are_described_in_plain_words() {
         for (cause, words) in [
             ("Connection refused", "Connection refused"),
             (

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_unpacked_in_pieces_of_any_size() {
+    fn gzip_stream_decodes_the_same_for_any_chunk_size() {
         let text: Vec<u8> =
             (0..40_000_u32).flat_map(|number| format!("{number} ").into_bytes()).collect();
         let named = packed(&text, HAS_NAME | HAS_EXTRA, b"\x02\0xyname\0");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_come_is_there_before_the_rest_comes() {
+    fn gzip_decoder_yields_data_before_the_stream_ends() {
         let bytes = packed(&b"data: {}\n\n".repeat(9_000), 0, b"");
         let mut gunzip = Gunzip::default();
         assert!(!fed(&mut gunzip, &bytes[..bytes.len() / 2]).unwrap().is_empty());
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn several_members_are_one_stream_and_what_is_none_is_refused() {
+    fn gzip_members_are_concatenated_and_trailing_garbage_is_an_error() {
         let both = [packed(b"one ", 0, b""), packed(b"two", HAS_NAME, b"name\0")].concat();
         for size in [1, 5, both.len()] {
             let mut gunzip = Gunzip::default();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_its_checksum_or_length_is_refused_and_a_cut_one_is_not_whole() {
+    fn gzip_with_wrong_checksum_or_length_fails_and_truncation_is_detected() {
         let whole = packed(b"some text", 0, b"");
         for from_end in [1, 5] {
             let mut bytes = whole.clone();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_gzip_is_refused() {
+    fn gzip_decoder_rejects_invalid_header_or_deflate_data() {
         assert_eq!(fed(&mut Gunzip::default(), b"data: {}\n\n"), Err(DamagedGzip));
         assert_eq!(
             fed(&mut Gunzip::default(), &packed(b"x", HAS_NAME, &vec![b'n'; 80_000])),

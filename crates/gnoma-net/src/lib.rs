@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_is_known_by_its_names() {
+    fn loopback_urls_are_recognized_as_this_machine() {
         for (url, is_here) in [
             ("http://localhost:11434/api/chat", true),
             ("http://127.0.0.1:8080/v1", true),
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn authorities_of_ones_own_come_from_a_file_that_must_hold_some() {
+    fn custom_ca_file_adds_root_certificates_and_fails_without_any() {
         let folder = tempfile::tempdir().unwrap();
         let said = |name: &str, text: &str| {
             let path = folder.path().join(name);
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn authorities_that_cannot_be_read_are_no_concern_of_plain_http() {
+    fn unreadable_ca_file_fails_https_and_not_plain_http() {
         let ca_file = Some(PathBuf::from("/nonexistent/ca.pem"));
         let http = Http::new(HttpOptions { ca_file, ..HttpOptions::default() });
         for plain in ["http://127.0.0.1:11434/api", "http://gpu.example:8080/v1"] {
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn authorities_that_were_put_right_are_trusted_without_a_new_start() {
+    fn repaired_ca_file_is_reloaded_without_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let ca_file = folder.path().join("own.pem");
         let options = HttpOptions { ca_file: Some(ca_file.clone()), ..HttpOptions::default() };

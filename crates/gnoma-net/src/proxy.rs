@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proxy_variables_that_are_no_address_are_told_without_passwords() {
+    fn invalid_proxy_variable_warns_without_showing_its_password() {
         let told =
             |value: &'static str| unusable_proxies(|name| (name == "HTTP_PROXY").then_some(value));
         assert_eq!(
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn no_proxy_entries_with_a_port_are_told_if_there_is_a_proxy() {
+    fn no_proxy_entry_with_a_port_warns_if_a_proxy_is_set() {
         let told = |proxy: &'static str| {
             unusable_proxies(|name| match name {
                 "HTTPS_PROXY" => Some(proxy),

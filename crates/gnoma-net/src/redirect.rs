@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_is_scheme_host_and_port() {
+    fn redirect_origin_is_scheme_host_and_port() {
         let here = "https://a.example/mcp";
         for same in ["https://a.example/", "https://a.example:443/x?y", "https://A.example/mcp/"] {
             assert!(is_same_origin(here, same), "{same}");

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn vendor_headers_ask_for_a_wait() {
+    fn vendor_rate_limit_headers_give_the_retry_wait() {
         for (headers, wait) in [
             (&[("retry-after", "2"), ("retry-after-ms", "1500")][..], Some(1.5)),
             (&[("retry-after", "1"), ("retry-after-ms", "0")], Some(1.0)),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_found_in_words() {
+    fn retry_wait_is_parsed_from_the_error_message() {
         let seconds = |message| stated_wait(message).map(|wait| wait.as_secs_f64());
         for (message, wait) in [
             ("Limit 6000. Please try again in 9m38.5s. Need more?", Some(578.5)),

@@ -235,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn chunks_that_are_there_come_as_one_piece() {
+    fn response_chunks_that_are_ready_are_joined() {
         let (pieces, _) = pieces(&[Some(b""), Some(b"one "), Some(b"two "), Some(b"three")]);
         assert_eq!(pieces, ["one two three"]);
     }
 
     #[test]
-    fn nothing_waits_for_a_chunk_that_is_not_there() {
+    fn response_stream_yields_ready_chunks_without_waiting_for_more() {
         let (pieces, wakes) = pieces(&[Some(b"one"), None, None, Some(b"two")]);
         assert_eq!(pieces, ["one", "two"]);
         // It asks to be polled again only while chunks come.
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_comes_in_pieces_of_a_bounded_size_and_whole() {
+    fn gzip_response_is_decoded_completely_in_bounded_chunks() {
         let text = vec![b' '; 400_000];
         let content = miniz_oxide::deflate::compress_to_vec(&text, 6);
         let head = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_comes_in_pieces_of_a_bounded_size() {
+    fn flood_of_response_chunks_is_joined_up_to_a_size_limit() {
         let chunk: &'static [u8] = &[b'x'; 1_000];
         let (pieces, _) = pieces(&vec![Some(chunk); 100]);
         assert_eq!(pieces.iter().map(Bytes::len).sum::<usize>(), 100_000);

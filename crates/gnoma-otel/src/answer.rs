@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_say_what_follows() {
+    fn http_status_decides_whether_an_otlp_export_is_retried() {
         assert_eq!(read(200, b""), CollectorAnswer::Accepted { rejected: 0, why: String::new() });
         for status in [429, 502, 503, 504] {
             assert!(matches!(read(status, b""), CollectorAnswer::Later(_, None)), "{status}");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn partial_success_is_read_in_both_forms() {
+    fn otlp_partial_success_is_parsed_from_json_and_protobuf() {
         let expected = CollectorAnswer::Accepted { rejected: 3, why: "too old".to_owned() };
         let body = [0x0A, 11, 0x08, 3, 0x12, 7, b't', b'o', b'o', b'\n', b'o', b'l', b'd'];
         assert_eq!(read(200, &body), expected);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_are_no_messages_are_not_of_a_collector() {
+    fn non_otlp_response_body_is_reported_as_not_a_collector() {
         let bodies: [&[u8]; 6] =
             [b"<html>", &[0x0A], &[0x0A, 0xFF], &[0xFF; 40], &[0x0A, 1, 0x08], &[7]];
         let headers = (None, Some("text/html; charset=utf-8"));

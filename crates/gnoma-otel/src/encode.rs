@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_in_json_is_what_the_protocol_wants() {
+    fn span_is_encoded_as_otlp_json() {
         let json =
             encode_spans(Format::Json, &[("service.name".into(), "gnoma".into())], &[span()]);
         let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_record_in_json_is_what_the_protocol_wants() {
+    fn log_record_is_encoded_as_otlp_json() {
         let (trace, id) = (TraceId([0xAB; 16]), SpanId([1; 8]));
         let log = LogRecord {
             event: "gnoma.failover",
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn points_of_one_metric_stand_together() {
+    fn data_points_of_one_metric_are_grouped_in_otlp_json() {
         let mut all = Metrics::default();
         let model = |name: &str| vec![("gen_ai.request.model".into(), name.into())];
         for (name, micro_usd) in [("a", 1_500_000), ("b", 1), ("a", 1)] {

@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn everything_is_sent_at_the_end() {
+    async fn exporter_flushes_spans_and_metrics_at_shutdown() {
         let server = Server::start(|_| Reply::json(200, "{}")).unwrap();
         let (exporter, sentences) = exporter(&server.url());
         (0..700).for_each(|number| exporter.send_span(span(number)));
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_collector_that_never_answers_costs_no_turn_anything() {
+    async fn unresponsive_collector_never_blocks_a_turn() {
         let gate = Gate::default();
         let server = Server::start({
             let gate = gate.clone();
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_collector_without_time_is_asked_again() {
+    async fn export_is_retried_after_http_503_or_429_of_the_collector() {
         let replies = [
             Reply::text(503, "").with_header("retry-after", "0"),
             Reply::text(429, "").with_header("retry-after", "0"),
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_collector_that_is_busy_for_a_moment_at_the_end_gets_everything() {
+    async fn shutdown_flush_is_retried_while_the_collector_is_briefly_busy() {
         let replies = [
             Reply::text(503, ""),
             Reply::text(429, "").with_header("retry-after", "1"),
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_collector_does_not_take_is_counted_and_said_once() {
+    async fn rejected_spans_are_counted_and_warned_about_once() {
         let partial = r#"{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too\nold"}}"#;
         for (status, body, dropped, said) in [
             (400, "", 5, "it refuses the data (status 400)"),

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_fall_into_buckets_that_include_their_bound() {
+    fn histogram_buckets_include_their_upper_bound() {
         let mut metrics = Metrics::default();
         for seconds in [0.005, 0.01, 0.011, 100.0] {
             metrics.record_value(Instrument::OperationDuration, seconds, Vec::new());
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn series_are_limited_and_nothing_is_lost() {
+    fn metric_series_over_the_limit_overflow_without_losing_counts() {
         let mut metrics = Metrics::default();
         let named =
             |number: usize| vec![("model".into(), AttributeValue::Text(number.to_string()))];

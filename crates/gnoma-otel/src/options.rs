@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_hold_where_no_variable_is_set() {
+    fn otel_settings_apply_without_environment_variables() {
         let options = options(&[]).unwrap().unwrap();
         let expected =
             ["https://otel.example/base/v1/traces", "https://otel.example/base/v1/metrics"];
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_variables_that_cannot_be_read_are_left_out_and_named() {
+    fn invalid_otel_header_and_timeout_values_are_skipped_with_a_warning() {
         let options = options(&[
             ("OTEL_EXPORTER_OTLP_HEADERS", "nonsense,=x,a b=c,,other=d\u{7}e,x-key=mine,"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "abc"),
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_can_be_turned_off() {
+    fn otel_signals_can_be_disabled_individually() {
         let spans = options(&[("OTEL_METRICS_EXPORTER", "none")]).unwrap().unwrap();
         assert!(spans.traces_url.is_some() && spans.metrics_url.is_none());
         assert_eq!(options(&[("OTEL_SDK_DISABLED", "TRUE")]), Ok(None));
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn unsupported_otlp_protocol_or_endpoint_is_named_in_the_error() {
         let said = |variables: &[(&str, &'static str)]| options(variables).unwrap_err().to_string();
         let grpc = said(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
         assert!(grpc.contains("`grpc`") && grpc.contains("`http/protobuf`"), "{grpc}");

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn number_and_memory_are_limited_and_drops_are_counted() {
+    fn span_queue_limits_count_and_memory_and_counts_drops() {
         let mut queue = SpanQueue::default();
         push_all(&mut queue, 0..5000, 1);
         assert_eq!((queue.len(), queue.dropped_spans()), (MAX_SPANS, 5000 - MAX_SPANS as u64));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_too_large_is_halved_until_one_span_is_left() {
+    fn too_large_span_batch_is_halved_down_to_one_span() {
         let mut queue = SpanQueue::default();
         push_all(&mut queue, 0..5, 1);
         let mut sizes = Vec::new();

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn protobuf_is_written_as_its_specification_says() {
+    fn protobuf_fields_are_encoded_per_the_wire_format() {
         let expected: &[u8] = &[
             0x0A, 3, b'a', b'"', b'b', // 1: bytes
             0x10, 0xAC, 0x02, // 2: varint 300
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_long_numbers_as_texts() {
+    fn otlp_json_encodes_64_bit_integers_as_strings() {
         let json = String::from_utf8(written(Format::Json)).unwrap();
         let expected = r#"{"name":"a\"b","count":"300","items":[{"n":1},{"n":2}],"time":"1","bounds":[0.5],"yes":true}"#;
         assert_eq!(json, expected);

@@ -38,7 +38,7 @@ mod tests {
     const NOW_MS: i64 = 1_709_210_096_789;
 
     #[test]
-    fn times_read_well() {
+    fn reset_time_is_formatted_by_distance_from_now() {
         let at = |at_ms| time_of(at_ms, NOW_MS, || TimeZone::UTC);
         assert_eq!(at(NOW_MS), "12:34:57");
         assert_eq!(at(1_709_210_100_000), "12:35");
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn midnight_is_the_one_of_the_zone() {
+    fn reset_time_is_shown_in_the_local_time_zone() {
         let at = |at_ms| time_of(at_ms, NOW_MS, || TimeZone::fixed(tz::offset(2)));
         assert_eq!(at(1_709_210_100_000), "14:35");
         assert_eq!(at(1_709_251_200_000), "2024-03-01 02:00");

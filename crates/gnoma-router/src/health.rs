@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_read_well() {
+    fn provider_cooldown_reason_names_the_error_and_its_end() {
         let mut health = Health::default();
         let arm = arm(0);
         let target = HealthTarget { arm: &arm, host: "h" };
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn rests_double_up_to_their_most_and_a_success_resets() {
+    fn provider_backoff_doubles_up_to_a_maximum_and_resets_on_success() {
         let (mut health, mut now) = (Health::default(), NOW_MS);
         let mut rests = Vec::new();
         for _ in 0..40 {
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn one_call_tries_and_the_others_wait() {
+    fn only_one_call_probes_a_provider_after_its_cooldown() {
         let mut health = Health::default();
         fail(&mut health, 0, &error(ErrorKind::Auth, None), NOW_MS);
         let later = until(&health, 1, NOW_MS).unwrap();
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_that_comes_late_is_counted_from_then() {
+    fn late_retry_after_is_counted_from_its_arrival_and_capped() {
         let mut health = Health::default();
         fail(&mut health, 0, &error(ErrorKind::NotFound, None), NOW_MS);
         let later = NOW_MS + 5 * MINUTE_MS;
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_know_replaces_what_one_knew_but_for_what_only_it_may_know() {
+    fn shared_health_replaces_own_cooldowns_except_wrong_api_keys() {
         let (mut own, mut shared) = (Health::default(), Health::default());
         fail(&mut own, 0, &error(ErrorKind::RateLimited, None), NOW_MS);
         fail(&mut own, 2, &error(ErrorKind::Auth, None), NOW_MS);
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_ahead_leaves_no_rest_behind() {
+    fn cooldowns_dated_ahead_by_a_wrong_clock_are_dropped() {
         let mut health = Health::default();
         fail(&mut health, 0, &error(ErrorKind::RateLimited, None), NOW_MS + HOUR_MS);
         health.forget_stale(NOW_MS);
@@ -516,7 +516,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_error_rests_whom_it_concerns_and_nobody_else(kind in any_kind(), failed in 0..8_usize) {
+        fn error_cools_down_only_the_model_provider_or_host_in_its_scope(kind in any_kind(), failed in 0..8_usize) {
             let mut health = Health::default();
             fail(&mut health, failed, &error(kind, None), NOW_MS);
             for other in 0..8 {
@@ -532,7 +532,7 @@ mod tests {
         }
 
         #[test]
-        fn nobody_is_called_before_the_provider_wants_it(
+        fn no_call_is_made_before_retry_after_has_passed(
             steps in prop::collection::vec(any_step(), 0..20),
             kind in any_kind(), wait in 1..40 * 86_400_000_u64, part in 0.0..0.999_f64,
         ) {
@@ -548,7 +548,7 @@ mod tests {
         }
 
         #[test]
-        fn calls_that_fail_together_are_one_failure(count in 2..30_usize, apart in 0..400_i64) {
+        fn concurrent_failures_count_once_for_backoff(count in 2..30_usize, apart in 0..400_i64) {
             let mut health = Health::default();
             for number in 0..count {
                 let at = NOW_MS + i64::try_from(number).unwrap() * apart;
@@ -558,7 +558,7 @@ mod tests {
         }
 
         #[test]
-        fn no_rest_is_for_ever_and_none_survives_a_success(
+        fn provider_cooldown_is_bounded_and_ends_on_success(
             steps in prop::collection::vec(any_step(), 0..60),
         ) {
             let (mut health, now) = after(&steps);
@@ -573,7 +573,7 @@ mod tests {
         }
 
         #[test]
-        fn health_survives_a_restart(steps in prop::collection::vec(any_step(), 0..60)) {
+        fn provider_health_round_trips_through_json(steps in prop::collection::vec(any_step(), 0..60)) {
             let (health, now) = after(&steps);
             let text = serde_json::to_string(&health).unwrap();
             let read: Health = serde_json::from_str(&text).unwrap();

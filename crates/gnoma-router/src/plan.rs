@@ -374,14 +374,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_last_attempt_is_worth_what_both_verdicts_come_to(plan in any_plan(), past in any_past(3)) {
+        fn last_attempt_value_is_the_expectation_over_both_verdicts(plan in any_plan(), past in any_past(3)) {
             for (option, value) in plan.value_actions(&GRID.weights, &past, 1).run.iter().enumerate() {
                 prop_assert!((value - written_out(&plan, &past, option)).abs() < 1e-6);
             }
         }
 
         #[test]
-        fn the_best_last_attempt_is_found(plan in any_plan(), past in any_past(1)) {
+        fn routing_plan_finds_the_best_last_attempt(plan in any_plan(), past in any_past(1)) {
             let deliverable = past.iter().fold(DeliverableAttempts::NONE, DeliverableAttempts::with_attempt);
             let accept = deliverable.best_attempt(&GRID.weights).map_or(0.0, |(_, right)| right * VALUE);
             let all = (0..plan.actions.len()).map(|option| written_out(&plan, &past, option));

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shipped_line_is_read_and_found() {
+    fn every_line_of_the_shipped_model_quality_table_is_found() {
         let lines = SHIPPED.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(parse_rows(SHIPPED).count(), lines);
         for row in parse_rows(SHIPPED) {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_known_by_its_names_and_no_other_is() {
+    fn model_priors_match_date_and_variant_suffixes_but_no_other_model() {
         let text = "a-2-5\tfix\t0.5\t1\t10\na-2-5-code\tfix\t0.7\t1\t10\n";
         let quality = |id: &str| {
             find_in_table(text, id)
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_pooled_by_their_tasks() {
+    fn model_priors_of_all_kinds_are_pooled_by_task_count() {
         let found = find_in_table("m\tfix\t0.8\t1\t300\nm\ttalk\t0.4\t5\t100\n", "m").unwrap();
         let overall = found.overall.unwrap();
         assert!((overall.quality - 0.7).abs() < 1e-9 && (overall.cost - 2.0).abs() < 1e-9);
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_odd(
+        fn model_prior_table_parser_never_panics(
             bytes in proptest::collection::vec(any::<u8>(), 0..300),
             lines in proptest::collection::vec("[ab#-]{0,3}\t?[ab]?\t?[0-9.eE-]{0,4}\t?[0-9inf.-]{0,4}\t?[0-9e]{0,4}", 0..8),
             id in "[ab:@/0-9é-]{0,8}",

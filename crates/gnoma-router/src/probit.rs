@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_quantile_undoes_the_distribution() {
+    fn normal_quantile_inverts_the_distribution_function() {
         for percent in 1..100 {
             let p = f64::from(percent) / 100.0;
             assert!((normal_cdf(normal_quantile(p)) - p).abs() < 1e-6, "{p}");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_grid_is_a_standard_normal() {
+    fn quadrature_grid_approximates_a_standard_normal() {
         let moment = |power: i32| -> f64 {
             let grid = &*GRID;
             grid.points.iter().zip(grid.weights).map(|(z, weight)| z.powi(power) * weight).sum()

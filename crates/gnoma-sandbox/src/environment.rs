@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_of_git_stay_whole_where_one_of_them_is_taken_out() {
+    fn git_config_environment_stays_consistent_if_one_setting_is_scrubbed() {
         let all = [
             ("GIT_CONFIG_COUNT", "3"),
             ("GIT_CONFIG_KEY_0", "url.https://user:secret@host/.insteadOf"),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_look_like_keys_are_gone_and_the_rest_stays() {
+    fn api_key_and_token_variables_are_scrubbed_from_the_environment() {
         let kept = names(
             &[
                 ("PATH", "/bin"),
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_anything_at_either_end() {
+    fn scrub_pattern_wildcard_matches_at_either_end_of_a_variable_name() {
         let variables = [("A_B_C", ""), ("B_C", ""), ("A_B", ""), ("C", "")];
         assert_eq!(names(&variables, &["A_*"]), ["B_C", "C"]);
         assert_eq!(names(&variables, &["*_C"]), ["A_B", "C"]);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_for_git_are_added_to_those_already_there() {
+    fn git_hardening_is_added_to_existing_git_config_environment() {
         let inherited = [
             ("GIT_CONFIG_COUNT", "1"),
             ("GIT_CONFIG_KEY_0", "user.name"),
@@ -355,7 +355,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_cache_that_is_not_there_yet_is_found_among_the_temporary_files() {
+    fn missing_tool_cache_directories_are_redirected_to_the_temporary_folder() {
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(home.path().join(".cache/uv")).unwrap();
         let mut variables = vec![
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_told_that_an_agent_runs_it() {
+    fn command_environment_has_the_agent_variables() {
         let inherited = [("AGENT".into(), "someone".into())];
         let variables = build_command_environment(inherited.into_iter(), &[], None);
         assert!(variables.contains(&("AGENT".into(), "gnoma".into())));

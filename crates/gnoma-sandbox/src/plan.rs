@@ -269,7 +269,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_plan_arrives_as_it_was_sent_and_the_command_is_left_alone(
+        fn launch_plan_round_trips_through_arguments_and_preserves_the_command(
             plan in plans(),
             command in vec("[ -~]{0,8}", 0..6),
         ) {
@@ -280,7 +280,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_plan_is_refused_and_never_widens_one(words in vec("[ -~]{0,8}", 0..8)) {
+        fn malformed_launch_plan_arguments_are_rejected(words in vec("[ -~]{0,8}", 0..8)) {
             let mut args = words.iter().filter(|word| *word != END).map(Into::into);
             prop_assert!(LaunchPlan::from_args(&mut args).is_err());
         }

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_programs_say_at_a_wall_is_understood() {
+    fn sandbox_denial_is_recognized_from_command_output() {
         let network = [
             "curl: (6) Could not resolve host: example.com",
             "fatal: unable to access 'https://example.com/a.git/': Could not resolve host: example.com",
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_failures_are_not_blamed_on_the_walls() {
+    fn ordinary_command_failures_are_not_reported_as_sandbox_denials() {
         let ordinary = [
             "error[E0308]: mismatched types",
             "AssertionError: expected 1 to be 2",
@@ -149,13 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn success_needs_no_excuse() {
+    fn successful_command_is_not_reported_as_a_sandbox_denial() {
         assert_eq!(describe_sandbox_denial("warning: Permission denied (ignored)", Some(0)), None);
     }
 
     proptest! {
         #[test]
-        fn any_output_is_read_and_only_its_end_counts(before in ".{0,40}", after in ".{0,40}") {
+        fn sandbox_denial_is_searched_only_in_the_end_of_the_output(before in ".{0,40}", after in ".{0,40}") {
             let long = format!("{before} erofs {}{after}", "é".repeat(TAIL_BYTES));
             prop_assert_eq!(describe_sandbox_denial(&long, Some(1)), describe_sandbox_denial(&after, Some(1)));
         }

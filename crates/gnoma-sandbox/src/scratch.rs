@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn each_session_has_its_own_and_takes_it_along() {
+    fn scratch_folder_is_unique_per_session_and_removed_with_it() {
         let (_folder, base) = base();
         let (one, two) = (Scratch::create_in(&base).unwrap(), Scratch::create_in(&base).unwrap());
         assert_ne!(one.folder(), two.folder());
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_nobody_holds_any_more_is_removed_by_the_next() {
+    fn new_scratch_folder_removes_those_of_killed_sessions_only() {
         let (_folder, base) = base();
         let living = Scratch::create_in(&base).unwrap();
         let killed = base.join("1-1");
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_gets_in() {
+    fn scratch_folder_has_owner_only_permissions() {
         let (_folder, base) = base();
         let scratch = Scratch::create_in(&base).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;

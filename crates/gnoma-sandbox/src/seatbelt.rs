@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_denied_stands_after_what_it_is_taken_from() {
+    fn seatbelt_deny_rules_follow_the_allow_rules_that_they_restrict() {
         let profile = profile(&policy());
         let all = place(&profile, "(allow file-read*)\n");
         let hidden = place(&profile, r#"(deny file-read* file-write* (subpath "/Users/a/.ssh"))"#);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_network_is_granted_in_steps() {
+    fn seatbelt_profile_grants_loopback_or_the_whole_network() {
         let with = |network, loopback| profile(&Policy { network, loopback, ..policy() });
         assert!(!with(false, false).contains("network-"));
         assert!(with(false, true).contains("localhost:*"));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_cannot_end_its_own_quotes() {
+    fn seatbelt_profile_escapes_quotes_in_paths() {
         let path = r#"/tmp/a") (allow default) ("\"#;
         let profile = profile(&Policy { writable: vec![path.into()], ..Policy::default() });
         place(&profile, r#"(subpath "/tmp/a\") (allow default) (\"\\"))"#);
@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_path_quotes_and_brackets_stay_balanced(path in "/[ -~\n]{0,30}") {
+        fn seatbelt_profile_has_balanced_quotes_and_brackets_for_any_path(path in "/[ -~\n]{0,30}") {
             let text = profile(&Policy { writable: vec![path.into()], ..Policy::default() });
             let (mut depth, mut in_string, mut escaped) = (0_i32, false, false);
             for character in text.chars() {

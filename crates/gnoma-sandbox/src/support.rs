@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_holds_for_itself_and_nothing_is_claimed_without_any() {
+    fn sandbox_strength_depends_on_namespaces_landlock_and_seccomp() {
         assert_eq!(rate_strength(true, Some(7), true), Strength::Full);
         assert_eq!(rate_strength(true, Some(4), true), Strength::Partial);
         assert_eq!(rate_strength(true, None, true), Strength::Partial);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_with_what_is_lost() {
+    fn sandbox_support_explains_each_missing_kernel_feature() {
         let found = KernelSupport {
             namespaces: Err(NoNamespaces::Useless),
             landlock: Some(3),

@@ -51,7 +51,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_arrive_as_they_were_sent(words in vec(vec(any::<u8>(), 0..9), 0..9)) {
+        fn packed_words_round_trip(words in vec(vec(any::<u8>(), 0..9), 0..9)) {
             let words: Vec<_> = words.into_iter().map(OsString::from_vec).collect();
             let bytes = pack_words(&words).unwrap();
             let (stated, rest) = bytes.split_first_chunk().unwrap();
@@ -60,7 +60,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..40)) {
+        fn unpack_words_accepts_only_canonical_bytes(bytes in vec(any::<u8>(), 0..40)) {
             if let Some(words) = unpack_words(&bytes) {
                 prop_assert_eq!(pack_words(&words).unwrap().split_off(LENGTH_BYTES), bytes);
             }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_refused() {
+    fn packed_words_above_the_byte_limit_are_rejected() {
         assert_eq!(pack_words(["x".repeat(MAX_BYTES)]), None);
         assert_eq!(decode_length([0xFF; LENGTH_BYTES]), None);
     }

@@ -96,7 +96,7 @@ mod tests {
     use crate::Schema;
 
     #[test]
-    fn the_value_is_found_where_models_put_it() {
+    fn structured_output_json_is_found_in_fences_or_prose() {
         let schema = Schema::parse(
             r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#,
         )

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_what_is_written() {
+    fn json_numbers_compare_as_exact_decimals() {
         for (least, most) in [
             ("-2", "-1.5"),
             ("-0.1", "0"),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_shown_as_people_write_them() {
+    fn decimal_display_omits_trailing_zeros_and_small_exponents() {
         for (text, shown) in
             [("1.50", "1.5"), ("-0.05", "-0.05"), ("1e3", "1000"), ("0.0", "0"), ("1e99", "1e99")]
         {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn multiples_are_exact() {
+    fn multiple_of_is_checked_exactly_for_decimals() {
         for (number, unit, expected) in [
             ("0.3", "0.1", true),
             ("19.99", "0.01", true),

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expressions_mean_what_ecma_says() {
+    fn json_schema_pattern_follows_ecma_262_regex_rules() {
         for (words, text, expected) in [
             ("^a+$", "aaa", true),
             ("b", "abc", true),

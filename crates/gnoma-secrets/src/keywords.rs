@@ -275,7 +275,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_words_are_found_wherever_they_stand(
+        fn keyword_search_finds_all_words_in_any_case_and_position(
             words in prop::collection::vec("[ab_1-]{3,6}|[a-d]{3}", 0..20),
             text in "[abcdABCD_1 -]{0,80}",
         ) {
@@ -295,7 +295,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_long_run_is_told_once(text in "([a-z/.~+_-]{0,30}[ =:\"])*[A-Z0-9]{0,25}") {
+        fn keyword_search_reports_each_long_run_once(text in "([a-z/.~+_-]{0,30}[ =:\"])*[A-Z0-9]{0,25}") {
             let mut runs = Vec::new();
             Keywords::new([]).for_each_hit(text.as_bytes(), &mut runs, &mut |_, _| ());
             let mut expected = Vec::new();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_too_short_are_left_out() {
+    fn keyword_search_ignores_words_that_are_too_short() {
         assert_eq!(found(&["ab".to_owned(), String::new(), "abc".to_owned()], b"xabc"), [(2, 1)]);
     }
 }

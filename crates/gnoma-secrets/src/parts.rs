@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_found_anywhere_in_any_case() {
+    fn word_parts_match_anywhere_in_any_case() {
         static WORDS: Parts<3> = Parts::new([b"key", b"_x", b"kept"]);
         for value in ["key", "aKEYb", "a_X", "kkKept", "k_x"] {
             assert!(WORDS.stand_in(value.as_bytes()), "{value}");

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_read_as_it_was_written() {
+    fn request_round_trips_through_the_codec() {
         let session = Some(SessionId::new("s"));
         let message = ClientMessage { id: RequestId(3), session, request: Request::Cancel };
         let mut out = Vec::new();
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_for_a_line_is_told_instead_of_ending_the_connection() {
+    fn message_over_the_line_limit_is_replaced_by_an_error() {
         let long = "x".repeat(MAX_LINE_BYTES);
         let result = Ok(Reply::Text(long.clone()));
         let reply = read_back(ServerMessage::Reply { id: RequestId(5), result });
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_one_apart_understand_each_other() {
+    fn adjacent_protocol_versions_are_compatible() {
         let read = |version: u32| {
             parse_hello(&line(&format!(
                 "{{\"version\":{version},\"program\":\"p\",\"client\":\"c\"}}"
@@ -394,14 +394,14 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_a_newer_version_keeps_its_number() {
+    fn unknown_event_of_a_newer_version_preserves_its_sequence_number() {
         let text = "{\"event\":{\"session\":\"s\",\"epoch\":1,\"seq\":4,\"at_ms\":5,\"event\":{\"sang\":{}}}}";
         let Ok(Some(ServerMessage::Event(envelope))) = parse_message(&line(text)) else { panic!() };
         assert_eq!((envelope.seq, &envelope.event), (4, &Event::Unknown));
     }
 
     #[test]
-    fn what_else_is_of_a_newer_version_costs_neither_the_connection_nor_the_rest_of_it() {
+    fn unknown_parts_of_a_newer_version_do_not_end_the_connection() {
         let known = Recent {
             seq: 2,
             at_ms: 3,
@@ -429,7 +429,7 @@ mod tests {
     proptest! {
         /// Whatever bytes come, reading them ends in a message or an error.
         #[test]
-        fn anything_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn message_parser_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let line = Line::Whole(bytes);
             let _ = (parse_hello(&line).is_ok(), parse_request(&line).is_ok(), parse_message(&line).is_ok());
         }

@@ -56,7 +56,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_day_is_in_one_month(day in -40_000_i64..200_000) {
+        fn calendar_assigns_each_day_to_one_month(day in -40_000_i64..200_000) {
             let (first, next) = (month_start(day), next_month(day));
             prop_assert!(first <= day && day < next);
             prop_assert!((28..=31).contains(&(next - first)));

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_result_with_a_wrong_letter_is_read() {
+    fn session_entry_with_a_corrupt_byte_is_repaired() {
         let call = ToolCall::new(CallId::new("call_0"), "bash", RawJson::empty_object());
         let results = vec![ToolResult::from_text(&call, "output of 5\n".repeat(150), false)];
         let record = Record::Message(Arc::new(Message::results(results).unwrap()));

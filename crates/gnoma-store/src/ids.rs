@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_say_the_second_in_utc() {
+    fn session_id_contains_the_utc_second() {
         assert_eq!(session_id(0, 0xabc).as_str(), "19700101-000000-000abc");
         assert_eq!(session_id(-1, 0).as_str(), "19691231-235959-000000");
         assert_eq!(session_id(1_709_210_096_789, -1).as_str(), "20240229-123456-ffffff");
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn only_ids_look_like_ids() {
+    fn session_id_check_rejects_other_texts() {
         assert!(is_session_id(session_id(1_709_210_096_789, 7).as_str()));
         assert!(is_session_id("12345678-1234-4234-9234-123456789abc"));
         assert!(!is_session_id("12345678-1234-4234-9234-123456789ABC"));

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wrong_letter_of_the_form_is_worked_out_and_one_of_a_text_is_marked() {
+    fn corrupt_byte_in_json_syntax_is_repaired_and_in_text_marked() {
         for wrong in ['z', '"', '\u{1}', '\\', '{'] {
             let [same, marked, lost] = tally(&result(), wrong);
             assert!(lost <= 3 && same > 30, "{wrong:?}: {same} {marked} {lost}");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn words_with_a_mark_are_not_signed() {
+    fn json_repair_drops_the_signature_of_damaged_thinking() {
         let thinking =
             Thinking { text: "first this".into(), signature: Some("abc".into()), item: None };
         let content = vec![Content::Thinking(thinking), Content::from_text("done")];
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_not_made_up() {
+    fn json_repair_never_guesses_a_number() {
         let used = Record::Used(Usage { input: 12, ..Usage::default() });
         let mend = |body: String| super::repair_entry(&body, MAX_BYTES_TRIED);
         assert!(mend(written(&used).replace("12", "1z")).is_none());
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_message_is_shown() {
+    fn unrepairable_message_is_shown_as_text() {
         let body = written(&result()).replace("parts", "\u{1}arXs");
         assert!(repair_entry(&body, MAX_BYTES_TRIED).is_none());
         let Some(Record::Message(message)) = in_words(&body) else { panic!("no message") };

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_ends_with_its_process_its_boot_or_its_silence() {
+    fn session_lock_expires_with_its_process_boot_or_heartbeat() {
         let me = identity("here", "boot", "space", "1");
         let alive = |_: u32| Some("500".to_owned());
         let dead = |_: u32| None;
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_only_waits_to_be_buried_is_gone() {
+    fn zombie_process_counts_as_dead() {
         let stat = |state: char| {
             let fields = (4..22).map(|field| format!(" {field}")).collect::<String>();
             format!("77 (a) Z (b)) {state}{fields} 500 23 24")
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_found_alive() {
+    fn own_process_counts_as_alive() {
         let me = Identity::of_this_process("t".into());
         let hold = Hold { owner: me.clone(), since_ms: 0, seen_ms: 0 };
         assert!(hold.is_live(&me, i64::MAX));

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn every_older_version_comes_forward_with_its_content() {
+    fn every_older_schema_version_migrates_with_its_entries() {
         for version in 0..=MIGRATIONS.len() {
             let mut connection = of_version(version);
             migrate_to_latest(&mut connection).unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_sums_are_made_for_old_entries() {
+    fn migration_builds_search_index_and_totals_of_old_entries() {
         let mut connection = of_version(1);
         migrate_to_latest(&mut connection).unwrap();
         let found: i64 = connection
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_refused_and_left() {
+    fn newer_schema_version_is_rejected_and_untouched() {
         let mut connection = of_version(MIGRATIONS.len());
         connection.pragma_update(None, "user_version", 99).unwrap();
         connection.execute_batch("ALTER TABLE session ADD COLUMN colour TEXT").unwrap();

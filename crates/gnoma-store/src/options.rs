@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_file_names_and_tell_projects_apart() {
+    fn project_keys_are_safe_file_names_and_distinct() {
         for path in ["/", "", "/home/me/my app", "/x/../../etc", "/a\0b", "/ünïcode/…"] {
             let key = project_key(path);
             assert!(key.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)), "{key}");

@@ -134,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_path_becomes_legal(kinds in prop::collection::vec((0..3_u8, 0..3_u8), 0..12)) {
+        fn call_result_pairing_repairs_any_entry_sequence(kinds in prop::collection::vec((0..3_u8, 0..3_u8), 0..12)) {
             let path: Vec<_> =
                 kinds.iter().zip(1..).map(|((kind, id), at)| (at, record(*kind, *id))).collect();
             let mends = repair_pairs(&path);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_pairs_are_told_in_words_and_a_name_that_differs_is_made_the_same() {
+    fn unpaired_tool_results_become_text_and_mismatched_ids_are_fixed() {
         let Record::Message(results) = record(2, 1) else { panic!() };
         let (_, told) = repair_pairs(&[(1, record(0, 0)), (2, record(2, 1))]).pop().unwrap();
         let Record::Message(told) = told else { panic!() };
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_legal_path_is_left_alone() {
+    fn call_result_pairing_leaves_a_valid_sequence_unchanged() {
         assert!(is_legal(&[(1, record(0, 0)), (2, record(1, 1)), (3, record(2, 1))]));
         assert!(is_legal(&[(1, record(0, 0)), (2, record(1, 1))]));
     }

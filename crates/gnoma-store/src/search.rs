@@ -155,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_query_is_a_syntax_error(query in "\\PC{0,40}|[\"*^:(){} A-Z+-]{0,30}") {
+        fn session_search_query_is_never_a_syntax_error(query in "\\PC{0,40}|[\"*^:(){} A-Z+-]{0,30}") {
             let connection = Connection::open_in_memory().unwrap();
             connection.execute_batch(crate::schema::TREE).unwrap();
             connection.execute_batch(crate::schema::WORDS).unwrap();
@@ -164,7 +164,7 @@ mod tests {
         }
 
         #[test]
-        fn a_snippet_is_one_short_line(said in "\\PC{0,400}", word in "\\PC{1,5}") {
+        fn session_search_snippet_is_one_short_line(said in "\\PC{0,400}", word in "\\PC{1,5}") {
             let line = build_snippet(&said, &[&word]);
             prop_assert!(line.chars().count() <= SNIPPET_CHARS + 2);
             prop_assert!(!line.contains('\n'));

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_never_longer_than_asked_and_its_mark() {
+    fn one_line_text_is_truncated_to_its_width_with_an_ellipsis() {
         // The space between two words is what fills the line.
         assert_eq!(one_line("abc def", 3), "abc…");
         assert_eq!(one_line("abc def", 4), "abc …");

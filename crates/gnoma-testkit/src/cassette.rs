@@ -351,14 +351,14 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_has_the_body_and_the_headers_that_are_not_framing() {
+    fn cassette_reply_has_the_body_and_headers_without_framing() {
         let reply = cassette().reply(1).unwrap();
         assert!(matches!(&reply.body, ReplyBody::Bytes(bytes) if bytes == "{}"));
         assert_eq!(reply.headers, [("X-A".to_owned(), "b".to_owned())]);
     }
 
     #[test]
-    fn an_exception_holds_where_all_its_conditions_do() {
+    fn cassette_exception_applies_if_all_its_conditions_match() {
         let text = r#"
             [[exception]]
             fields = ["usage"]

@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_keeps_a_tree_and_fails_when_told() {
+    async fn fake_store_saves_a_message_tree_and_fails_as_scripted() {
         let fate = |nth| {
             if nth == 2 {
                 ScriptedOutcome::FailsAfter(StoreErrorKind::Full)

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_held_or_settled_leaves_less_room() {
+    async fn fake_ledger_reservations_and_commits_reduce_the_remaining_budget() {
         let ledger = FakeLedger::default();
         let Ok(ReservationOutcome::Held(hold)) = ledger.reserve(ask(60)).await else {
             panic!("no room")
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_fails_as_it_is_told() {
+    async fn fake_ledger_fails_as_scripted() {
         let ledger = FakeLedger::with_failures(|call| match call {
             0 => ScriptedOutcome::Fails(StoreErrorKind::Busy),
             _ => ScriptedOutcome::Works,

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn answers_come_in_order_and_in_time_and_then_run_out() {
+    async fn fake_provider_answers_in_order_with_delays_and_then_fails() {
         let wait = Duration::from_secs(60);
         let calls =
             Answer::calls(&[("a", "fs.read", "{}"), ("b", "fs.ls", "{}")]).with_event_delay(wait);

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn calls_overlap_are_counted_and_stop_when_told() {
+    async fn fake_tool_counts_parallel_calls_and_stops_on_cancel() {
         let call = ToolCall::new(CallId::new("c"), "t", RawJson::empty_object());
         let cx = ToolCx {
             cwd: Arc::default(),

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_read_as_the_guard_has_read_them() {
+    fn tool_call_arguments_parse_like_the_permission_check_parses_them() {
         let of = |arguments: &str| {
             let arguments = RawJson::parse(arguments).unwrap();
             let wanted =

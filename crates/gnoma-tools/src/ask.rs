@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_one_that_can_be_read_and_answered_by_a_digit() {
+    fn ask_tool_rejects_empty_questions_and_too_many_choices() {
         let question = asked(" Which\ndatabase? ", &["SQLite", "Post\n  gres"]).unwrap();
         assert_eq!(question.text, "Which\ndatabase?");
         assert_eq!(question.inquiry.unwrap().choices, ["SQLite", "Post gres"]);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_model_is_told_is_the_answer_or_that_there_is_none() {
+    fn ask_tool_returns_the_answer_or_that_there_was_none() {
         let text = |answer| format!("{:?}", answer_outcome(answer));
         assert!(text(PermissionAnswer::Text { text: "SQLite".into() }).starts_with("Done"));
         for none in [PermissionAnswer::Allow, PermissionAnswer::Deny { reason: String::new() }] {

@@ -215,7 +215,7 @@ mod tests {
     const MAX_BYTES: usize = 1 << 20;
 
     #[test]
-    fn lines_are_found_by_what_a_match_must_contain() {
+    fn line_pattern_finds_lines_by_the_literals_of_a_regex() {
         let text = b"one\nErr twoError x\r\nthree\xc3\xa9 Errors\n";
         for (pattern, line) in [
             (r"\w+Error\b", Some(4..20)),

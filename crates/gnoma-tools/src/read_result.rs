@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_result_is_read_in_pieces_that_join_up() {
+    async fn read_result_pages_join_to_the_whole_text() {
         let text = lines(4_000);
         let (mut read, mut from) = (String::new(), 0_u64);
         loop {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_are_found_with_the_place_they_begin_at() {
+    async fn read_result_pattern_finds_lines_with_their_offsets() {
         let text = lines(40_000);
         let found = read_text(&text, json!({"id": "r1", "pattern": "line 3[0]{4}$"})).await;
         assert_eq!(found, "330000: line 30000\n[the end]");
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_done_is_said() {
+    async fn read_result_errors_name_the_unknown_id_or_invalid_pattern() {
         for (arguments, why) in [
             (json!({"id": "../r1"}), "there is no `../r1`"),
             (json!({"id": "r1", "pattern": "("}), "not a valid regular expression"),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn its_spec_is_short_json() {
+    fn read_result_spec_is_short() {
         let spec = read_result_spec();
         assert!(spec.parameters.read::<Value>().unwrap()["properties"]["id"].is_object());
         assert!(spec.description.len() + spec.parameters.get().len() <= 500);

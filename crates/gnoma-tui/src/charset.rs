@@ -115,7 +115,7 @@ mod tests {
     use crate::text::Style;
 
     #[test]
-    fn the_first_locale_that_is_set_counts() {
+    fn charset_follows_lc_all_lc_ctype_lang_precedence() {
         assert_eq!(Charset::from_locale(None, None, None), Charset::Unicode);
         assert_eq!(Charset::from_locale(Some(""), None, Some("de_AT.UTF-8")), Charset::Unicode);
         assert_eq!(Charset::from_locale(Some("C"), None, Some("de_AT.UTF-8")), Charset::Ascii);
@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn marks_have_letters_and_everything_keeps_its_place() {
+    fn ascii_charset_replaces_symbols_and_preserves_width() {
         assert_eq!(Charset::Ascii.adapt_text("› ✓ ünd e\u{301} 漢 …"), "> + ?nd e ?? ~");
         assert_eq!(Charset::Unicode.adapt_text("› 漢"), "› 漢");
     }
 
     proptest! {
         #[test]
-        fn nothing_but_ascii_is_left_and_nothing_moves(
+        fn ascii_charset_output_is_ascii_of_the_same_width(
             texts in prop::collection::vec("[a-z›…漢🎉é\u{301}\u{200d}─ ]{0,12}", 0..5),
         ) {
             let before: Vec<Line> =

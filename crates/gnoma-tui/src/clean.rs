@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_programs_write_for_a_terminal_becomes_text() {
+    fn sanitize_output_removes_escape_sequences_and_carriage_returns() {
         assert_eq!(sanitize_output("\u{1b}[1;31merror\u{1b}[0m: no\n"), "error: no\n");
         assert_eq!(sanitize_output("10 %\r50 %\r100 %\ndone\r\n"), "100 %\ndone\n");
         assert_eq!(sanitize_output("\u{1b}]8;;https://x.org\u{1b}\\text\u{1b}]8;;\u{7}!"), "text!");
@@ -103,13 +103,13 @@ mod tests {
     }
 
     #[test]
-    fn tabs_reach_the_next_stop() {
+    fn tabs_expand_to_the_next_tab_stop() {
         assert_eq!(expand_tabs("a\tb\t\t漢\tc"), "a   b       漢  c");
     }
 
     proptest! {
         #[test]
-        fn no_escape_is_left(text in "[a-z\u{1b}\\[\\];0-9m\u{7}\r\n漢\\\\]{0,40}") {
+        fn sanitize_output_leaves_no_escape(text in "[a-z\u{1b}\\[\\];0-9m\u{7}\r\n漢\\\\]{0,40}") {
             prop_assert!(!sanitize_output(&text).contains(ESCAPE));
             prop_assert_eq!(sanitize_output(&text).lines().count(), sanitize_output(&sanitize_output(&text)).lines().count());
         }

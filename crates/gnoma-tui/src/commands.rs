@@ -405,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_means_one_command() {
+    fn command_names_and_aliases_are_unique() {
         let names: Vec<&str> = ALL
             .iter()
             .flat_map(|command| command.aliases.iter().copied().chain([command.name]))
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_leaves_room_for_what_it_does() {
+    fn command_help_lines_fit_the_name_column() {
         for command in ALL {
             let length = command.name.len() + command.arguments.len() + "/ ".len();
             assert!(length < help::NAME_COLUMNS && !command.about.is_empty(), "{}", command.name);
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_command_is_like_the_ones_that_were_meant() {
+    fn misspelt_slash_command_suggests_the_nearest() {
         for (written, meant) in [
             ("/modle", "model"),
             ("/clera", "clear"),
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn command_is_meant_by_its_name_an_alias_or_a_beginning_of_its_own() {
+    fn slash_command_resolves_by_name_alias_or_unique_prefix() {
         let meant = |written: &str| match resolve_command(written, &["review", "modern"]) {
             SlashMeaning::BuiltIn(command) => command.name.to_owned(),
             SlashMeaning::Own(name) => format!("own {name}"),
@@ -489,7 +489,7 @@ mod tests {
 
     /// No letters in between: a command runs only where one of its names begins with what is written.
     #[test]
-    fn scattered_letters_of_a_name_name_nothing() {
+    fn scattered_letters_resolve_to_no_slash_command() {
         let names = || {
             ALL.iter().flat_map(|command| {
                 std::iter::once(command.name).chain(command.aliases.iter().copied())
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_no_command() {
+    fn file_path_is_not_a_slash_command() {
         assert!(is_command("/model opus"));
         assert!(is_command("/nonsense"));
         assert!(!is_command("/usr/bin/env is missing"));

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_mean_comes_first() {
+    fn fuzzy_search_ranks_the_best_match_first() {
         for (query, names) in [
             ("main", &["src/main.rs", "main/src/other.rs", "src/domain.rs"][..]),
             ("lib", &["lib.rs", "a/lib.rs", "src/library.rs", "lib/a/b.rs"]),
@@ -120,26 +120,26 @@ mod tests {
     }
 
     #[test]
-    fn an_upper_case_letter_means_one() {
+    fn fuzzy_search_is_case_sensitive_for_upper_case_letters() {
         assert_eq!(ranked("Read", &["readme", "README", "Readme"]), ["Readme"]);
         assert_eq!(ranked("rEADME", &["README"]), Vec::<&str>::new());
         assert_eq!(ranked("straße", &["STRAßE/x", "strasse"]), ["STRAßE/x"]);
     }
 
     #[test]
-    fn letters_without_accents_mean_both() {
+    fn fuzzy_search_without_accents_matches_both() {
         assert_eq!(ranked("cafe", &["café.md", "cafe.md"]), ["cafe.md", "café.md"]);
         assert_eq!(ranked("café", &["café.md", "cafe.md"]), ["café.md"]);
     }
 
     #[test]
-    fn a_query_without_letters_leaves_the_order() {
+    fn fuzzy_search_with_a_blank_query_preserves_the_order() {
         assert_eq!(rank_candidates(" ", &["b", "a"], 1), [0]);
     }
 
     proptest! {
         #[test]
-        fn all_that_hold_the_letters_in_order_are_found_and_no_others(
+        fn fuzzy_search_finds_exactly_the_subsequence_matches(
             query in "[a-c/]{0,4}",
             names in prop::collection::vec("[a-cA-C漢/._]{0,8}", 0..12),
             max in 0_usize..14,

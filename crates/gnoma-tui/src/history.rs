@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_being_written_waits_at_the_end_and_changes_on_the_way_are_kept() {
+    fn history_recall_preserves_the_unsent_draft_and_edits() {
         let mut history = history(&["one", "two"]);
         assert_eq!(history.recall_older("unsent".into()), Some("two".into()));
         assert_eq!(history.recall_older("two, changed".into()), Some("one".into()));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_brings_back_what_was_added_whatever_is_in_it() {
+    fn history_file_round_trips_and_skips_broken_lines() {
         let mut written = History::default();
         let entries = ["two\nlines", "quo\"te", "quo\"te", "  ", "é\t"];
         let lines: Vec<_> = entries.iter().filter_map(|entry| written.push(entry)).collect();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_and_giants_are_not_kept() {
+    fn history_drops_oldest_entries_and_refuses_huge_ones() {
         let mut history = History::default();
         assert_eq!(history.push(&"x".repeat(MAX_ENTRY_BYTES + 1)), None);
         for number in 0..=MAX_ENTRIES {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_goes_to_older_hits_and_back() {
+    fn history_search_steps_through_older_matches_and_back() {
         let history = history(&["cargo test", "git log", "Cargo build", "cargo test", "ls"]);
         let mut search = Search::default();
         assert_eq!(search.current_match(&history), None);

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_said() {
+    fn painting_writes_only_style_changes() {
         let spans = vec![
             Span::new("plain ", Style::default()),
             Span::new("good ", Style::with_ink(TextRole::Good)),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn meanings_without_colours_have_attributes() {
+    fn styles_without_colours_use_attributes() {
         let spans = vec![
             Span::new("dim", Style::with_ink(TextRole::Dim)),
             Span::new("chosen", Style::default().on_paper(BackgroundRole::Chosen)),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_encoded_and_end() {
+    fn hyperlinks_are_percent_encoded_and_closed() {
         let mut span = Span::new("here", Style::default());
         let link = "https://a.example/ü b\u{1b}]0;x\u{7}";
         span.link = Some(link.into());
@@ -219,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_can_control_the_terminal(
+        fn painted_text_has_no_control_characters(
             texts in prop::collection::vec("[a\u{0}-\u{1f}\u{7f}-\u{9f}漢]{0,8}", 0..4),
         ) {
             let spans = texts.into_iter().map(|text| Span {

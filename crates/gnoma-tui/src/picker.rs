@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn typing_narrows_and_rows_keep_their_numbers() {
+    fn picker_filter_preserves_row_numbers() {
         let mut picker = fruit().with_filter("pine");
         assert_eq!(picker.apply_action(Action::Accept), PickerOutcome::Row(2));
         picker.type_text("x");
@@ -422,13 +422,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_is_chosen_first() {
+    fn picker_selects_the_current_row_first() {
         let rows = vec![Row::new("a", ""), Row::new("b", "").with_current(true)];
         assert_eq!(Picker::new("x", rows).apply_action(Action::Accept), PickerOutcome::Row(1));
     }
 
     #[test]
-    fn a_long_name_leaves_its_detail_in_sight() {
+    fn picker_truncates_a_long_name_before_its_detail() {
         let long = "a prompt that goes on and on and on about what it wants to have";
         let rows = vec![Row::new(long, "3 files changed since"), Row::new("short", "none")];
         let (lines, _) = Picker::new("Go back", rows).render_lines(60, 5);
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_choose_by_number_or_name_and_a_miss_is_told() {
+    fn line_mode_picker_selects_by_number_or_name() {
         let line = |picker: &mut Picker, text: &str| {
             picker.type_text(text);
             picker.apply_action(Action::Accept)
@@ -461,7 +461,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_fits_its_place_and_shows_what_is_chosen(
+        fn picker_fits_its_size_and_shows_the_selected_row(
             moves in proptest::collection::vec(0_usize..6, 0..20), width in 1_usize..40, height in 1_usize..8,
         ) {
             let mut picker = fruit();
@@ -479,7 +479,7 @@ mod tests {
         }
 
         #[test]
-        fn a_line_that_is_cut_is_as_wide_as_it_may_be(text in "[a-z漢🎉]{0,20}", width in 1_usize..20) {
+        fn truncated_line_is_as_wide_as_allowed(text in "[a-z漢🎉]{0,20}", width in 1_usize..20) {
             let line = truncate_line(Line::new(text.clone(), Style::default()), width);
             prop_assert!(line.width() <= width);
             prop_assert!(line.plain_text() == text || line.width() + 2 > width);

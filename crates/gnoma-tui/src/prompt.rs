@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_would_run_is_shown_and_the_part_that_asks_is_marked() {
+    fn permission_prompt_shows_the_whole_command_and_marks_the_asking_part() {
         let question =
             question(r#"{"command":"rm -rf build && make","wait_s":5}"#, Some("bash(make *)"));
         let lines = question.render_lines("~/src", 2, &Keymap::built_in(), Size::new(60, 20));
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_trial_all_or_a_part_can_be_kept() {
+    fn permission_prompt_after_a_trial_can_save_all_or_part() {
         let reason = "`make` deletes `old` and creates `src/new`".to_owned();
         let arguments = RawJson::parse(r#"{"command":"make"}"#).unwrap();
         let call = ToolCall::new(CallId::new("c1"), "bash", arguments);
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_seen_by_name_comes_before_the_diff() {
+    fn permission_prompt_lists_notable_changes_before_the_diff() {
         let arguments = RawJson::parse(r#"{"command":"make"}"#).unwrap();
         let call = ToolCall::new(CallId::new("c1"), "bash", arguments);
         let diff = Some("--- /dev/null\n+++ b/!0\n@@ -0,0 +1 @@\n+x\n".to_owned());
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_command_can_be_scrolled_to_its_end() {
+    fn permission_prompt_scrolls_a_long_command_to_its_end() {
         let command: Vec<String> = (0..30).map(|line| format!("step {line}")).collect();
         let arguments = serde_json::json!({ "command": command.join("\n") }).to_string();
         let mut question = question(&arguments, None);
@@ -576,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_reason_does_not_hide_what_would_run() {
+    fn permission_prompt_shows_the_command_despite_a_long_reason() {
         let mut question = question(r#"{"command":"rm -rf build"}"#, Some("bash(rm -rf build)"));
         question.reason = "it removes files and more besides; ".repeat(20);
         let shown = plain(&question.render_lines("~", 0, &Keymap::built_in(), Size::new(40, 12)));
@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rule_there_is_no_lasting_yes() {
+    fn permission_prompt_without_a_rule_offers_no_always() {
         let mut question = question("{}", None);
         assert_eq!(question.apply_action(Action::AllowAlways), PromptVerdict::Open);
         question.apply_action(Action::Up);
@@ -593,7 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_room_it_is_seen_what_would_run_and_by_which_key() {
+    fn permission_prompt_on_a_tiny_screen_shows_command_and_keys() {
         let lines = question(r#"{"command":"ls"}"#, None).render_lines(
             "~",
             0,

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remedies_of_the_shell_become_commands_of_the_window() {
+    fn shell_remedies_are_rewritten_as_slash_commands() {
         for (told, shown) in [
             ("`gnoma trust` shows what that would allow", "`/trust` shows what that would allow"),
             ("or with `--model a/b`", "or with `/model a/b`"),

@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_tried_and_stored() {
+    fn setup_tries_and_saves_a_detected_provider() {
         let mut setup = Setup::new(&found(), false);
         let SetupStep::Try(connection) = setup.apply_action(Action::Accept) else {
             panic!("nothing is tried")
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_entered_is_never_shown() {
+    fn setup_never_shows_an_entered_api_key() {
         let mut setup = Setup::new(&found(), false);
         setup.paste("openai");
         setup.apply_action(Action::Accept);
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn another_server_needs_an_address_and_maybe_a_key() {
+    fn setup_of_another_server_asks_for_address_and_optional_key() {
         let mut setup = Setup::new(&found(), false);
         setup.paste("another");
         setup.apply_action(Action::Accept);
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_corrected_on_the_spot() {
+    fn setup_failure_returns_to_the_field_to_correct() {
         let mut setup = Setup::new(&found(), false);
         setup.paste("azure");
         setup.apply_action(Action::Accept);

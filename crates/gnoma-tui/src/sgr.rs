@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_of_a_script_become_inks() {
+    fn sgr_colours_of_a_status_script_map_to_text_roles() {
         let text =
             "a\u{1b}[1;31mb\u{1b}[0mc\u{1b}[38;5;2md\u{1b}[38;2;1;31;3me\u{1b}[93;48;5;1mf\nrest";
         let of = |text: &str, ink, bold| (text.to_owned(), ink, bold);
@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_harmful_is_left(text in "[a-z\u{1b}\\[\\];0-9mH\u{7}\u{9b}\r漢]{0,60}") {
+        fn status_script_line_has_no_harmful_characters(text in "[a-z\u{1b}\\[\\];0-9mH\u{7}\u{9b}\r漢]{0,60}") {
             prop_assert!(!coloured_line(&text).plain_text().contains(is_harmful));
         }
     }

@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_several_models_sees_that_one_is_chosen() {
+    fn status_line_shows_model_auto_while_the_router_chooses() {
         let facts = StartFacts { model: None, chooses: true, ..facts() };
         let shown =
             render_status_line(&facts, &Counts::default(), &StatusNow::default(), 60).plain_text();
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_line_shows_all_and_a_narrow_one_what_matters() {
+    fn status_line_drops_less_important_parts_when_narrow() {
         let why = "the cheapest that can do it".to_owned();
         let now =
             StatusNow { busy: "working 3 s".to_owned(), queued: 2, why, ..StatusNow::default() };
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_writes_the_line_behind_what_steers_and_a_hint_replaces_it() {
+    fn status_script_replaces_the_usual_line_until_a_hint() {
         let script = Some(Line::new("mine: 12 files", Style::default()));
         let now =
             StatusNow { busy: "working 3 s".to_owned(), queued: 2, script, ..StatusNow::default() };
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn money_has_few_digits_and_says_when_some_of_it_is_not_known() {
+    fn status_line_cost_is_short_and_marks_unknown_parts() {
         let shown = [0, 40, 1_250, 12_400, 340_900, 1_239_000, 250_000_000].map(format_dollars);
         assert_eq!(shown, ["$0", "<$0.0001", "$0.0012", "$0.012", "$0.340", "$1.23", "$250"]);
         let mut counts = Counts::default();
@@ -530,7 +530,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_line_is_never_too_wide(width in 1_usize..200, hint in "[a-z 漢]{0,30}") {
+        fn status_line_never_exceeds_the_width(width in 1_usize..200, hint in "[a-z 漢]{0,30}") {
             let now = StatusNow { hint: Some(hint), ..StatusNow::default() };
             prop_assert!(render_status_line(&facts(), &counts(), &now, width).width() <= width);
         }

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_on_paper_are_a_block() {
+    fn background_padding_extends_lines_to_a_block() {
         let on = |text: &'static str, paper| Line::new(text, Style::default().on_paper(paper));
         let mut lines = [on("long line", BackgroundRole::None), on("a", BackgroundRole::Added)];
         pad_background(&mut lines, 20);
@@ -393,7 +393,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_but_spaces_is_lost_and_nothing_is_too_wide(
+        fn wrapping_loses_only_spaces_and_never_exceeds_the_width(
             graphemes in prop::collection::vec(
                 prop::sample::select(vec!["a", "z", " ", "漢", "e\u{301}", "👩‍🚀", "🇦🇹", "ا"]),
                 0..60,

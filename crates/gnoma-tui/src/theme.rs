@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn every_theme_can_be_read_on_its_ground() {
+    fn theme_colours_have_enough_contrast() {
         for name in theme_names() {
             for shade in [Shade::Dark, Shade::Light] {
                 let theme = Theme::from_name(name, shade, Depth::True).unwrap();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_and_removed_can_be_told_apart() {
+    fn theme_distinguishes_added_from_removed_text() {
         for name in theme_names() {
             let theme = Theme::from_name(name, Shade::Dark, Depth::Indexed).unwrap();
             let look = |ink, paper| theme.resolve_style(Style::with_ink(ink).on_paper(paper));
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_only_used_where_they_are_understood() {
+    fn theme_colours_respect_the_terminal_colour_depth() {
         for name in theme_names() {
             let none = Theme::from_name(name, Shade::Dark, Depth::None).unwrap();
             let sixteen = Theme::from_name(name, Shade::Dark, Depth::Sixteen).unwrap();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_tells_how_many_colours_there_are() {
+    fn colour_depth_is_read_from_the_environment() {
         assert_eq!(
             Depth::from_environment(false, Some("truecolor"), Some("xterm-256color")),
             Depth::True

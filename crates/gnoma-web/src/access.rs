@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_servers_own_name_leads_in() {
+    fn host_header_must_name_the_server() {
         let access = access();
         let admits = |pairs: &[(&'static str, &str)]| {
             access.check_host_and_origin(&Method::POST, &headers(pairs), false)
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn other_sites_and_other_ports_of_this_machine_are_refused() {
+    fn cross_site_and_cross_port_origins_are_refused() {
         let access = access();
         let host = ("host", "127.0.0.1:4666");
         let admits = |method: &Method, pairs: &[(&'static str, &str)], reads| {
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn tunnel_leads_in_by_its_own_name_and_https_alone() {
+    fn tunnel_is_reached_only_by_its_name_over_https() {
         let access = Access::new(Token::from_random([7; 32]), "127.0.0.1:4666".parse().unwrap());
         let access = access.with_tunnel(Some("desk.tail1.ts.net".into()));
         let admits = |host: &str, origin: &str| {
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_a_cookie_and_a_key_are_three_things() {
+    fn bearer_token_cookie_and_csrf_key_are_not_interchangeable() {
         let access = access();
         let (rights, cookie, key) =
             access.exchange_token(&to_hex(&[7; 32]), &HeaderMap::new()).unwrap();
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn revoked_device_ends_and_others_go_on() {
+    async fn revoked_device_token_ends_its_connections_only() {
         let own = Token::from_random([7; 32]);
         let phone = own.for_device("1 phone");
         let tokens = Replaced::default();
@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_token_ends_what_the_first_one_opened() {
+    async fn replaced_token_ends_sessions_opened_with_the_old_one() {
         let tokens = Replaced::default();
         let put = |tokens_now| *tokens.0.lock().unwrap() = tokens_now;
         put(Token::from_random([7; 32]).with_watching());

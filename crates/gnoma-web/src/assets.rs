@@ -74,7 +74,7 @@ mod tests {
     const MAX_PAGE_BYTES: usize = 120 << 10;
 
     #[test]
-    fn the_page_is_small_and_whole() {
+    fn web_page_assets_are_complete_and_below_the_size_limit() {
         let bytes: usize = ASSETS.iter().map(|asset| asset.bytes.len()).sum();
         assert!(bytes < MAX_PAGE_BYTES, "{bytes}");
         for name in [

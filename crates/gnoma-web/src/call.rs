@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_read_by_name() {
+    fn named_requests_are_parsed() {
         assert_eq!(parse_named_request("cancel", b""), Ok(Request::Cancel));
         assert_eq!(parse_named_request("cancel", b" {} "), Ok(Request::Cancel));
         let plan = Request::SetMode { mode: PermissionMode::Plan };
@@ -109,7 +109,7 @@ mod tests {
     proptest! {
         /// Whatever bytes come, reading them ends in a request or an error.
         #[test]
-        fn anything_can_be_read(name in "[a-z_]{1,12}", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn request_parser_never_panics(name in "[a-z_]{1,12}", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = (parse_named_request(&name, &bytes).is_ok(), parse_message(&bytes).is_ok());
         }
     }

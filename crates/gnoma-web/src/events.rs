@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_one_text_are_told_as_one_at_the_place_of_the_last() {
+    fn coalesced_text_deltas_take_the_position_of_the_last() {
         let text = |text: &str| Event::Text { text: text.to_owned() };
         let thinking = || Event::Thinking { text: "hm".to_owned() };
         let out =

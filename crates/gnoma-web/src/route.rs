@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_name_what_is_in_the_table_and_nothing_else() {
+    fn routes_match_only_listed_paths() {
         let get = |path: &str| parse_route(&Method::GET, path, None);
         assert!(matches!(get("/"), Ok(Route::Page(_))));
         assert!(matches!(get("/app.js"), Ok(Route::Page(_))));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_says_what_it_wants() {
+    fn event_stream_query_is_parsed() {
         let events = |query: &str| parse_route(&Method::GET, "/api/v1/events", Some(query));
         let at = Position { epoch: Epoch(7), seq: 9 };
         let sessions = vec![(SessionId::new("a"), None), (SessionId::new("b"), Some(at))];
@@ -226,7 +226,7 @@ mod tests {
     proptest! {
         /// Whatever comes is for something or for nothing.
         #[test]
-        fn anything_can_be_asked_for(path in ".{0,60}", query in ".{0,60}") {
+        fn route_parser_never_panics(path in ".{0,60}", query in ".{0,60}") {
             let found = parse_route(&Method::GET, &path, Some(&query));
             prop_assert!(found.is_err() || path.starts_with('/'));
         }

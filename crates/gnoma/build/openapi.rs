@@ -2,10 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-#[path = "integer_limits.rs"]
-mod integer_limits;
-
-use self::integer_limits::add_integer_limits;
+use super::integer_limits::add_integer_limits;
 
 /// Requests that are not for a session.
 const OF_PROCESS: [&str; 4] = ["open", "list", "stored_in", "delete"];
@@ -279,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_request_has_an_address() {
+    fn openapi_has_a_path_for_every_request() {
         let schema = r##"{"$defs":{"Request":{"oneOf":[
             {"description":"Stop.","type":"string","const":"cancel"},
             {"type":"string","const":"watch"},

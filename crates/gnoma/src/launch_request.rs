@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_told_from_a_prompt() {
+    fn session_id_is_distinguished_from_prompt_text() {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let stored = |id: &str| Start::Stored { id: id.to_owned(), fork: false };
         let newest = Start::Newest { fork: false };

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn models_beyond_the_limit_are_counted_together_and_said() {
+    fn models_beyond_the_limit_share_one_metrics_label() {
         let arm = |number: usize| ModelRef { provider: "p".into(), model: format!("m{number}") };
         let amount = Amount { requests: 1, ..Amount::default() };
         let total = |number: usize| Total { day: 1, arm: arm(number), amount };

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn link_is_drawn_and_what_is_too_long_is_not() {
+    fn qr_code_is_drawn_for_a_link_and_not_for_one_too_long() {
         let link = format!("https://desk.tail1234.ts.net/#t={}", "0123456789abcdef".repeat(4));
         let drawn = draw(&link).unwrap();
         assert_eq!(drawn.lines().count(), (SIDE + 2 * QUIET).div_ceil(2));

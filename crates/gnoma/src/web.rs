@@ -436,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_kept_for_its_owner_alone() {
+    fn web_token_file_is_private_and_an_invalid_token_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
         let address = SocketAddr::from(([127, 0, 0, 1], 4666));
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_brings_no_environment_and_gets_the_programs() {
+    fn web_session_uses_the_environment_of_the_program_not_of_the_page() {
         let environment = [("A".to_owned(), "b".to_owned())].into();
         let environment = gnoma_core::protocol::Environment::new(environment);
         let own = SessionSpec { folder: "/work".into(), environment, ..SessionSpec::default() };

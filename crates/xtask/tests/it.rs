@@ -129,7 +129,7 @@ fn crates() -> PathBuf {
 }
 
 #[test]
-fn crates_use_only_what_they_may() {
+fn crate_dependencies_follow_the_allowed_layers() {
     let mut seen = BTreeSet::new();
     for entry in fs::read_dir(crates()).unwrap() {
         let folder = entry.unwrap().path();
@@ -167,7 +167,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn sources_keep_the_rules() {
+fn sources_follow_the_code_rules() {
     let mut files = Vec::new();
     sources(&crates(), &mut files);
     let mut wrong = Vec::new();
@@ -200,7 +200,7 @@ fn words(tokens: TokenStream, found: &mut Vec<String>) {
 }
 
 #[test]
-fn settings_are_lowered_in_one_place() {
+fn project_settings_are_applied_in_one_module() {
     const LOWERING: &str = "gnoma-host/src/project_settings.rs";
     // A request of the protocol and its reply have the same name.
     const ELSEWHERE: [&str; 2] = ["Request", "Reply"];
@@ -237,7 +237,7 @@ fn shown(page: &Path) -> Vec<String> {
 }
 
 #[test]
-fn pictures_are_those_that_the_script_makes() {
+fn documentation_pictures_match_the_picture_scenes() {
     let root = crates().join("..");
     let scenes = crates().join("gnoma-bench/src/command/pictures/scenes.rs");
     let scenes = fs::read_to_string(scenes).unwrap();
@@ -265,7 +265,7 @@ fn pictures_are_those_that_the_script_makes() {
 }
 
 #[test]
-fn the_schema_of_the_protocol_is_that_of_its_types() {
+fn protocol_schema_file_matches_its_types() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(xtask::SCHEMA);
     let written = fs::read_to_string(file).unwrap();
     assert_eq!(

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_yes_is_for_once() {
+    fn approval_selects_allow_once_never_allow_always() {
         let options = json!({ "options": [
             { "optionId": "forever", "kind": "allow_always" },
             { "optionId": "yes", "kind": "allow_once" },

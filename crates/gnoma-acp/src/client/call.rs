@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_read_as_each_agent_writes_them() {
+    fn shell_commands_are_parsed_from_each_agents_input() {
         let cases = [
             (json!({ "command": "npm test" }), Some("npm test")),
             (json!({ "command": ["bash", "-lc", "a && b"] }), Some("a && b")),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_put_together_from_its_updates() {
+    fn tool_call_is_assembled_from_its_updates() {
         let mut call = AgentCall::default();
         assert!(
             !call.apply_update(&json!({ "title": "Write\n a", "kind": "edit", "status": "pending",

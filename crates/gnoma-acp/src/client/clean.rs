@@ -17,7 +17,7 @@ mod tests {
     use super::clean_text;
 
     #[test]
-    fn what_steers_or_hides_is_gone() {
+    fn control_and_bidi_characters_are_removed() {
         assert_eq!(clean_text("a\x1b[2Jb\r\nc\td\u{202e}e\u{9b}f"), "a[2Jb\nc\tdef");
     }
 }

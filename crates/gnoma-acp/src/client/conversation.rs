@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_heard_to_its_end() {
+    fn agent_turn_is_read_to_its_stop_reason() {
         let mut it = talking();
         let chunk = |kind: &str, text: &str| {
             update(&json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_asks_for_waits_for_its_answer_in_order() {
+    fn agent_requests_are_answered_in_order() {
         let mut it = talking();
         heard(
             &mut it,
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_offered_and_what_is_no_message_is_refused() {
+    fn unsupported_agent_requests_and_repeated_stray_lines_are_refused() {
         let mut it = talking();
         let ask = json!({ "jsonrpc": "2.0", "id": 1, "method": "terminal/create", "params": {} });
         let (said, answers) = heard(&mut it, &ask);
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancel_withdraws_what_was_asked() {
+    fn cancel_withdraws_a_pending_permission_request() {
         let mut it = talking();
         let ask = json!({ "jsonrpc": "2.0", "id": 5, "method": "session/request_permission",
             "params": { "toolCall": { "toolCallId": "c" }, "options": [] } });

@@ -104,7 +104,7 @@ fn is_approved(request: &Request) -> bool {
 }
 
 #[test]
-fn an_answer_and_a_cancel_wait_for_a_host_that_has_no_room() {
+fn answer_and_cancel_wait_for_a_busy_host() {
     let mut editor = Editor::asked();
     let question = editor.question();
     for id in 0..MAX_REQUESTS {
@@ -130,7 +130,7 @@ fn an_answer_and_a_cancel_wait_for_a_host_that_has_no_room() {
 }
 
 #[test]
-fn a_question_whose_answer_was_not_taken_is_put_again() {
+fn permission_question_refused_by_a_busy_host_is_asked_again() {
     let mut editor = Editor::asked();
     let question = editor.question();
     editor.approves(&question);

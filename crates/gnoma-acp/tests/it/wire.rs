@@ -40,7 +40,7 @@ fn lines(out: Vec<u8>) -> Vec<Value> {
 proptest! {
     /// Whatever comes: a message under the id that it has, or one error under that id or none.
     #[test]
-    fn each_line_is_a_message_or_an_error(frame in prop_oneof![8 => frame(), 1 => value()]) {
+    fn each_line_decodes_to_a_message_or_an_error(frame in prop_oneof![8 => frame(), 1 => value()]) {
         let line = Line::Whole(frame.to_string().into_bytes());
         let is_sound = frame["jsonrpc"] == "2.0";
         match decode_line(&line) {
@@ -66,7 +66,7 @@ proptest! {
 
     /// What is written is read back, on one line.
     #[test]
-    fn what_is_written_is_one_message_a_line(value in value(), id in any::<u64>()) {
+    fn each_message_is_written_as_one_line(value in value(), id in any::<u64>()) {
         let mut out = Vec::new();
         write_request(id, "a/\"b\"", &value, &mut out);
         let own = RpcId::from_json(&id.to_string()).unwrap_or_else(RpcId::none);

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sdk_writes_is_understood() {
+    fn codex_sdk_flags_are_parsed() {
         let flags = read(
             "--experimental-json --config a.b=\"c\" --config model_reasoning_effort=\"minimal\" --model m --thread-source x \
              --sandbox workspace-write --cd /w --add-dir /x --add-dir /y --skip-git-repo-check --output-schema /s.json \
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_is_understood() {
+    fn codex_flags_written_by_people_are_parsed() {
         let flags = read("--json why is resume slow -");
         assert_eq!(flags.words.join(" "), "why is resume slow");
         assert_eq!((flags.mode, flags.resume), (PermissionMode::Plan, None));

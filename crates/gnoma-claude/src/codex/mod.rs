@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_known_by_its_name_by_the_command_and_by_what_the_sdk_writes() {
+    fn codex_mode_is_detected_by_program_name_command_or_sdk_flags() {
         let words_of = |line: &str| {
             let line: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             command_words(&line).map(|words| words.join(" "))

@@ -14,7 +14,7 @@ fn becomes(text: &str, key: &str, value: impl Into<Value>, wanted: &str) {
 }
 
 #[test]
-fn a_value_is_replaced_where_it_stands() {
+fn edit_replaces_a_value_in_place() {
     let text = "# mine\n[tui]\ntheme = \"mono\"   # dark\nvim = true\n";
     let wanted = "# mine\n[tui]\ntheme = \"ember\"   # dark\nvim = true\n";
     becomes(text, "tui.theme", "ember", wanted);
@@ -24,7 +24,7 @@ fn a_value_is_replaced_where_it_stands() {
 }
 
 #[test]
-fn a_new_key_comes_to_the_end_of_its_table() {
+fn edit_appends_a_new_key_to_its_table() {
     becomes("", "tui.vim", true, "[tui]\nvim = true\n");
     becomes("# mine\n[tui]", "tui.vim", true, "# mine\n[tui]\nvim = true\n");
     becomes(
@@ -45,7 +45,7 @@ fn a_new_key_comes_to_the_end_of_its_table() {
 }
 
 #[test]
-fn the_way_a_file_is_written_stays() {
+fn edit_preserves_the_style_of_the_file() {
     becomes("\u{feff}a.b=1\nc=2\na.d=3\n", "a.e", 4, "\u{feff}a.b=1\nc=2\na.d=3\na.e = 4\n");
     becomes("[a]\r\nx=1\r\n[b]\r\n", "a.y", 2, "[a]\r\nx=1\r\ny = 2\r\n[b]\r\n");
     becomes("a = {}\n", "a.b.c", 2, "a = { b.c = 2 }\n");
@@ -54,7 +54,7 @@ fn the_way_a_file_is_written_stays() {
 }
 
 #[test]
-fn what_cannot_be_set_is_said_with_the_cause() {
+fn refused_edit_names_its_cause() {
     let refused = |text: &str, key: &str| set_in(text, key, 1).unwrap_err().to_string();
     assert!(refused("a = 1\n\n[b", "a").starts_with("line 3 is not valid TOML"));
     assert!(refused("tui = 1", "tui.theme").contains("`tui` is set to a value"));
@@ -75,7 +75,7 @@ fn allowed(text: &str, rules: &[&str]) -> Result<String, EditError> {
 }
 
 #[test]
-fn a_rule_comes_to_the_end_and_not_twice() {
+fn permission_rule_is_appended_once() {
     let text = "# mine\n[permission] # careful\nmode = \"auto\"\n";
     let rule = "[[permission.rules]]\nrule = \"bash(cargo test *)\"\naction = \"allow\"\n";
     let new = allowed(text, &["bash(cargo test *)"]).unwrap();
@@ -88,7 +88,7 @@ fn a_rule_comes_to_the_end_and_not_twice() {
 }
 
 #[test]
-fn rules_join_a_list_however_it_is_written() {
+fn permission_rule_is_added_to_lists_in_any_notation() {
     let one = "{ rule = \"bash(ls)\", action = \"allow\" }";
     let cases = [
         ("[permission]\nrules = [] # none\n", format!("[permission]\nrules = [{one}] # none\n")),
@@ -178,7 +178,7 @@ fn lost(old: &str, new: &str) -> usize {
 
 proptest! {
     #[test]
-    fn what_is_set_is_read_back_and_the_rest_stays(
+    fn edited_value_reads_back_and_the_rest_is_unchanged(
         text in lines(),
         path in prop::collection::vec(prop::sample::select(vec!["a", "b", "c", "x y"]), 1..4),
         value in prop_oneof![
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn an_allowed_rule_is_the_last_and_the_rest_stays(text in lines(), rule in "\\PC{1,9}|r") {
+    fn allow_rule_is_appended_and_the_rest_is_unchanged(text in lines(), rule in "\\PC{1,9}|r") {
         if let Ok(new) = allowed(&text, &[&rule]) {
             prop_assert_eq!(lost(&text, &new), 0);
             let read = toml::from_str::<Table>(&new).unwrap();
@@ -231,7 +231,7 @@ proptest! {
 }
 
 #[test]
-fn removed_key_takes_its_line_with_it_and_nothing_else() {
+fn removed_key_takes_only_its_line() {
     let removed = |text: &str, path: &[&str]| apply_changes(text, &[Change::remove(path)]).unwrap();
     let path = ["provider", "api_keys", "work"];
     for (before, after) in [

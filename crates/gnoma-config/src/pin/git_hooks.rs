@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hooks_are_found_where_git_finds_them() {
+    fn git_hooks_are_found_where_git_runs_them() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let hook = |name: &str, mode: u32| {

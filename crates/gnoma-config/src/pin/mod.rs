@@ -256,7 +256,7 @@ args = ["--data=tools/data.json"]
 "#;
 
     #[test]
-    fn named_pipes_in_place_of_a_projects_files_are_not_waited_for() {
+    fn named_pipes_in_a_project_do_not_block_the_trust_pin() {
         let folder = tempfile::tempdir().unwrap();
         let files = [
             build_rule_files::PACKAGE_FILES,
@@ -287,7 +287,7 @@ args = ["--data=tools/data.json"]
     }
 
     #[test]
-    fn every_file_that_acts_is_part_of_the_pin_and_others_are_not() {
+    fn trust_pin_covers_exactly_the_files_that_act() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let put = |name: &str, text: &str| {
@@ -325,7 +325,7 @@ args = ["--data=tools/data.json"]
     }
 
     #[test]
-    fn a_script_is_found_however_it_is_named() {
+    fn trust_pin_finds_a_script_however_it_is_named() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("scripts")).unwrap();
         let script = folder.path().join("scripts/my run.sh");
@@ -365,7 +365,7 @@ args = ["--data=tools/data.json"]
     }
 
     #[test]
-    fn what_hooks_and_servers_of_a_plugin_name_is_pinned_one_by_one() {
+    fn trust_pin_covers_files_named_by_plugin_hooks_and_servers() {
         let folder = tempfile::tempdir().unwrap();
         let put = |name: &str, text: &str| {
             let path = folder.path().join(name);
@@ -410,7 +410,7 @@ args = ["--data=tools/data.json"]
     }
 
     #[test]
-    fn patterns_and_modules_name_files_of_the_project() {
+    fn trust_pin_resolves_globs_and_python_modules() {
         for (command, name, is_pinned) in [
             ("for x in hooks/*.sh; do sh $x; done", "hooks/a.sh", true),
             ("sh ./hooks/[ab]?.sh", "hooks/a1.sh", true),
@@ -431,7 +431,7 @@ args = ["--data=tools/data.json"]
     }
 
     #[test]
-    fn patterns_of_other_settings_and_of_other_folders_pin_nothing() {
+    fn globs_of_other_settings_or_outside_folders_pin_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("project");
         for name in ["project/src/a.rs", "outside/a.sh"] {
@@ -456,7 +456,7 @@ args = ["--data=tools/data.json"]
     }
 
     #[test]
-    fn hostile_patterns_cost_little() {
+    fn hostile_globs_are_matched_in_bounded_time() {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..300 {
             fs::write(folder.path().join(format!("{}{number}", "a".repeat(200))), "").unwrap();
@@ -474,7 +474,7 @@ args = ["--data=tools/data.json"]
     }
 
     #[test]
-    fn what_is_named_only_when_it_runs_is_told() {
+    fn commands_resolved_only_at_run_time_are_reported_as_unpinned() {
         let folder = tempfile::tempdir().unwrap();
         let told = |exec: &str| {
             let config = format!("[[hooks]]\nexec = {}\n", toml::Value::from(exec));
@@ -524,7 +524,7 @@ args = ["-c", "exec $OTHER --serve"]
     }
 
     #[test]
-    fn content_cannot_pass_for_another_file() {
+    fn trust_pin_separates_file_names_from_content() {
         let folder = tempfile::tempdir().unwrap();
         let hooks = folder.path().join(".gnoma/hooks");
         fs::create_dir_all(&hooks).unwrap();

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_fit_patterns_as_in_a_shell() {
+    fn glob_patterns_match_like_in_a_shell() {
         for (pattern, name, expected) in [
             ("*.sh", "a.sh", true),
             ("*.sh", ".sh", false),

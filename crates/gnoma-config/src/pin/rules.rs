@@ -325,7 +325,7 @@ mod tests {
     use crate::pin::tests::pins;
 
     #[test]
-    fn what_a_named_rule_starts_is_pinned() {
+    fn trust_pin_covers_scripts_of_npm_and_make_rules() {
         const PACKAGE: &str =
             r#"{"scripts":{"prehook":"sh a.sh","hook":"npm run -s two","two":"node b.js"}}"#;
         const MAKE: &str = "X := 1\nall: other\n\nhook check: deep\n\t@python3 a.py \\\n\t  --all\n\n\
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_rule_that_is_read_is_open() {
+    fn unknown_build_rules_are_reported_as_unpinned() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("package.json"), r#"{"scripts":{"x":"npm run x"}}"#).unwrap();
         fs::write(folder.path().join("Makefile"), "a: a\n\ttrue\n").unwrap();
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_of_rules_is_open() {
+    fn unsupported_build_rule_syntax_is_reported_as_unpinned() {
         const PACKAGE: &str = r#"{"scripts":{"a":"npm run b","b":"node evil.js","lint":"eslint .","up":"cd ../x && npm run b"}}"#;
         for (command, file, text, is_open) in [
             ("make -f tools/x.mk hook", "Makefile", "hook:\n\ttrue\n", true),
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_rules_have_no_pin() {
+    fn hostile_build_rules_are_refused_a_trust_pin() {
         let folder = tempfile::tempdir().unwrap();
         let many: Vec<String> = (0..50_000).map(|number| format!("a{number}")).collect();
         let text = format!("all: {0}\n{0}:\n{1}", many.join(" "), "\ttrue\n".repeat(50_000));

@@ -189,7 +189,7 @@ mod tests {
     use crate::pin::tests::pins;
 
     #[test]
-    fn what_scripts_start_and_load_is_pinned_and_what_they_read_is_not() {
+    fn trust_pin_covers_scripts_that_scripts_run_or_load() {
         for (command, script, text, name, is_pinned) in [
             ("sh x.sh", "x.sh", ". ./lib.sh\n", "lib.sh", true),
             ("sh a/x.sh", "a/x.sh", ". \"$(dirname \"$0\")/lib.sh\"\n", "a/lib.sh", true),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_followed_and_scripts_without_end_cost_little() {
+    fn script_following_is_bounded() {
         let folder = tempfile::tempdir().unwrap();
         let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
         put("a.sh", ". ./b.sh\n. ./a.sh\n");

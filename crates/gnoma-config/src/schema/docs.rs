@@ -43,7 +43,7 @@ fn render_page() -> String {
 }
 
 #[test]
-fn the_page_says_what_the_schema_says() {
+fn configuration_page_matches_the_schema() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let fresh = root.join("target/configuration.md");
     let page = render_page();

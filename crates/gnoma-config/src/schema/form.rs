@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn topic_is_reached_over_tls_unless_it_is_on_this_machine() {
+    fn ntfy_topic_must_use_https_unless_local() {
         for address in ["https://ntfy.sh/a", "https://n.example:8443/a-b", "http://localhost:80/a"]
         {
             assert!(TOPIC.is_valid(address), "{address}");

@@ -38,7 +38,7 @@ mod tests {
     use crate::{settings::Protocol, tree};
 
     #[test]
-    fn every_built_in_value_is_one_that_its_key_takes() {
+    fn default_values_are_valid_for_their_keys() {
         for row in ROWS {
             let Some(default) = row.default_value() else {
                 continue;
@@ -50,13 +50,13 @@ mod tests {
     }
 
     #[test]
-    fn only_keys_of_one_name_have_built_in_values() {
+    fn only_keys_without_wildcards_have_default_values() {
         let with_default = ROWS.iter().filter(|row| row.default_value().is_some());
         assert_eq!(with_default.filter(|row| !row.is_single()).map(|row| row.path).next(), None);
     }
 
     #[test]
-    fn word_lists_agree_with_the_types_they_stand_for() {
+    fn schema_word_lists_match_their_types() {
         assert_eq!(words::MODES, PermissionMode::ALL.map(PermissionMode::name));
         assert_eq!(words::DAYS, Day::ALL.map(Day::name));
         let sorted = |names: [&'static str; 10]| BTreeSet::from(names);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_rows_know_the_same_key() {
+    fn schema_rows_have_unique_keys() {
         let mut paths: Vec<_> = ROWS.iter().map(|row| row.path).collect();
         paths.sort_unstable();
         paths.dedup();

@@ -23,7 +23,7 @@ fn syntax_errors_are_shown_with_their_line() {
 }
 
 #[test]
-fn wrong_types_in_all_files_are_told_at_once() {
+fn wrong_types_in_all_files_are_reported_together() {
     let home = Home::new()
         .user(
             "[provider]\nmax_tokens = \"many\"\ntemperature = 9\n\n[tools]\n  bash_timeout = \"soon\"\n",
@@ -91,7 +91,7 @@ fn wrong_types_in_all_files_are_told_at_once() {
 }
 
 #[test]
-fn a_wish_that_nothing_reads_is_told_with_what_to_use_instead() {
+fn setting_without_effect_is_reported_with_its_replacement() {
     let defaults = "[security]\nentropy_threshold = 4.5\n";
     assert_eq!(Home::new().user(defaults).load().findings, []);
     let wish = "[security]\nentropy_threshold = 5\nentropy_safelist = [\"uuid\"]\n";
@@ -155,7 +155,7 @@ fn unknown_keys_are_ignored_with_the_nearest_known_one() {
 }
 
 #[test]
-fn the_hint_for_an_unknown_key_never_comes_from_another_section_or_from_what_guards_a_session() {
+fn unknown_key_suggestion_stays_in_its_section_and_names_no_guarded_key() {
     for (text, hint) in [
         (
             "[permission]\nallow = [\"x\"]",
@@ -181,7 +181,7 @@ fn the_hint_for_an_unknown_key_never_comes_from_another_section_or_from_what_gua
 }
 
 #[test]
-fn entries_of_lists_must_be_whole_and_single() {
+fn list_entries_must_be_complete_and_unique() {
     let home = Home::new().user(
         "[[arms]]\nid = \"a/b\"\n[[arms]]\nid = \"a/b\"\n[[mcp_servers]]\ncommand = \"x\"\n[[permission.rules]]\ntool = \"bash\"\n",
     );
@@ -208,7 +208,7 @@ fn entries_of_lists_must_be_whole_and_single() {
 }
 
 #[test]
-fn what_is_wrong_with_an_address_is_named() {
+fn invalid_address_is_reported_with_its_fault() {
     for (address, told) in [
         ("http:///v1", "names no host"),
         ("http://127.0.0.1:1 //v1", "contains a blank"),
@@ -222,13 +222,13 @@ fn what_is_wrong_with_an_address_is_named() {
 }
 
 #[test]
-fn a_slip_in_a_word_in_another_spelling_is_told_with_the_word() {
+fn misspelt_word_in_camel_case_gets_a_suggestion() {
     let words = Home::new().user("[[hooks]]\nevent = \"PreToolUs\"\nexec = \"true\"\n").words();
     assert!(words.contains("did you mean `pre_tool_use`?"), "{words}");
 }
 
 #[test]
-fn a_link_that_leads_nowhere_is_not_taken_for_no_file() {
+fn dangling_symlink_to_the_config_file_is_an_error() {
     let home = Home::new().user("");
     let file = home.sources.config_dir.join("config.toml");
     std::fs::remove_file(&file).unwrap();
@@ -262,7 +262,7 @@ fn variables_and_flags_are_named_in_errors() {
 }
 
 #[test]
-fn an_address_that_is_empty_is_told() {
+fn empty_endpoint_address_is_reported() {
     let home = Home::new()
         .env("URL", "")
         .user("[provider.endpoints]\nwork = \"\"\nown = \"${URL:-}\"\n[slm]\nbase_url = \"\"\n");
@@ -272,7 +272,7 @@ fn an_address_that_is_empty_is_told() {
 }
 
 #[test]
-fn variables_that_are_named_after_a_setting_and_not_read_are_told() {
+fn unread_gnoma_environment_variables_are_reported() {
     let home = Home::new()
         .env("GNOMA_MODEL", "m")
         .env("GNOMA_PERMISSION", "bypass")
@@ -307,7 +307,7 @@ fn unreadable_files_are_errors() {
 }
 
 #[test]
-fn what_people_write_by_mistake_has_its_hint() {
+fn common_configuration_mistakes_get_a_hint() {
     for (text, hint) in [
         ("{\"provider\": {\"default\": \"x\"}}", "this is JSON"),
         ("provider:\n  default: x\n  model: y\n", "this is YAML"),
@@ -333,7 +333,7 @@ fn what_people_write_by_mistake_has_its_hint() {
 }
 
 #[test]
-fn broken_variables_are_errors() {
+fn malformed_variable_syntax_is_an_error() {
     let home = Home::new().user("provider.model = \"${OPEN\"\n");
     insta::assert_snapshot!(home.words(), @r#"
     error: `provider.model` has `${` without `}`
@@ -346,7 +346,7 @@ fn broken_variables_are_errors() {
 }
 
 #[test]
-fn a_flood_of_findings_is_cut() {
+fn number_of_reported_findings_is_limited() {
     let lines: String = (0..50).map(|n| format!("zzzzzz{n} = 1\n")).collect();
     let home = Home::new().user(&format!("{lines}tools = 1\n"));
     let words = home.words();
@@ -356,7 +356,7 @@ fn a_flood_of_findings_is_cut() {
 }
 
 #[test]
-fn huge_hostile_files_end_soon() {
+fn huge_hostile_config_files_are_read_in_bounded_time() {
     let files = [
         format!("tools = {}", "[".repeat(50_000)),
         "=\n".repeat(50_000),

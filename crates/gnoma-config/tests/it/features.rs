@@ -10,7 +10,7 @@ fn memory(home: &Home) -> (bool, Origin) {
 }
 
 #[test]
-fn a_switch_sets_its_setting_in_its_layer() {
+fn feature_switch_sets_its_setting_in_the_same_layer() {
     let home = Home::new().user("features.memory = true\nfeatures.task_suggestions = false\n");
     assert_eq!(memory(&home), (true, Origin::User));
     assert_eq!(home.load().explain_key("tasks.suggest").unwrap().value, "\"off\"");
@@ -23,7 +23,7 @@ fn a_switch_sets_its_setting_in_its_layer() {
 }
 
 #[test]
-fn a_project_that_is_not_trusted_switches_only_what_it_may_set() {
+fn untrusted_project_enables_only_harmless_features() {
     let home = Home::new().project("[features]\nmemory = true\ntwo_stage = true\n");
     let loaded = home.load();
     assert_eq!(loaded.explain_key("memory.enabled").unwrap().origin, Origin::Default);
@@ -33,7 +33,7 @@ fn a_project_that_is_not_trusted_switches_only_what_it_may_set() {
 }
 
 #[test]
-fn an_unknown_a_removed_and_an_overridden_switch_are_told() {
+fn unknown_removed_and_overridden_feature_switches_are_reported() {
     let home = Home::new().user(
         "[features]\nmemori = true\nentropy_threshold = true\nmemory = true\n[memory]\nenabled = false\n",
     );

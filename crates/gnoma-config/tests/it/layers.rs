@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use crate::home::Home;
 
 #[test]
-fn without_any_file_everything_has_its_built_in_value() {
+fn defaults_apply_without_any_file() {
     let loaded = Home::new().load();
     assert_eq!(loaded.findings, []);
     let settings = loaded.settings;
@@ -80,7 +80,7 @@ fn without_any_file_everything_has_its_built_in_value() {
 }
 
 #[test]
-fn every_layer_is_named_where_it_set_a_value() {
+fn origin_of_each_value_names_its_layer() {
     let home = Home::new()
         .user("[provider]\ndefault = \"mistral\"\nmodel = \"small\"\nmax_tokens = 100\n")
         .profile("provider.model = \"medium\"\nsession.max_keep = 3\n")
@@ -279,7 +279,7 @@ fn named_entries_and_whole_sections_are_replaced_as_one() {
 }
 
 #[test]
-fn endpoints_and_keys_come_from_the_environment_too() {
+fn endpoints_and_api_keys_are_read_from_the_environment() {
     let home = Home::new()
         .user(
             r#"
@@ -314,7 +314,7 @@ fn endpoints_and_keys_come_from_the_environment_too() {
 }
 
 #[test]
-fn keys_and_addresses_know_the_variable_or_setting_that_they_came_from() {
+fn api_keys_and_endpoints_record_their_source() {
     let home = Home::new()
         .user(
             "[provider.endpoints]\nwork = \"http://gpu:8000/v1\"\nopenai = \"https://a.example/v1\"\n\
@@ -374,7 +374,7 @@ fn a_missing_variable_leaves_the_layer_below_in_force() {
 }
 
 #[test]
-fn both_spellings_of_a_mode_are_taken() {
+fn both_spellings_of_a_permission_mode_are_accepted() {
     for spelling in ["accept_edits", "acceptEdits"] {
         let home = Home::new().flag("permission.mode", spelling);
         assert_eq!(home.load().settings.permission.mode, PermissionMode::AcceptEdits);
@@ -450,7 +450,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in r#"([a-z_.]{1,9}|provider|hooks|arms|api_keys|[=\[\]{}"'$#,\n-]|\PC| |1){0,40}"#) {
+    fn config_loading_never_panics(text in r#"([a-z_.]{1,9}|provider|hooks|arms|api_keys|[=\[\]{}"'$#,\n-]|\PC| |1){0,40}"#) {
         let home = Home::new().user(&text).project(&text);
         if let Err(error) = home.try_load() {
             prop_assert!(!error.findings.is_empty());
@@ -460,7 +460,7 @@ proptest! {
 }
 
 #[test]
-fn agents_are_known_by_name_and_only_from_people() {
+fn cli_agents_are_read_only_from_the_user_config() {
     let home = Home::new().user(
         "[[cli_agents]]\nname = \"opencode\"\n\
          [[cli_agents]]\nname = \"mine\"\nargs = [\"--acp\"]\nautomatic = true\nnetwork = false\n",

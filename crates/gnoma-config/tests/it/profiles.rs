@@ -3,7 +3,7 @@
 use crate::home::Home;
 
 #[test]
-fn the_default_profile_is_used_and_the_asked_for_one_wins() {
+fn requested_profile_overrides_the_default_profile() {
     let mut home = Home::new()
         .user("default_profile = \"home\"\n")
         .write("config/profiles/home.toml", "provider.model = \"h\"\n")
@@ -33,7 +33,7 @@ fn a_default_profile_that_does_not_exist_is_an_error() {
 }
 
 #[test]
-fn what_cannot_be_chosen_is_told_with_what_can() {
+fn missing_or_unknown_profile_lists_the_available_ones() {
     let mut home =
         Home::new().write("config/profiles/home.toml", "").write("config/profiles/work.toml", "");
     insta::assert_snapshot!(home.words(), @r#"

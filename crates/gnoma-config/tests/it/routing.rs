@@ -95,7 +95,7 @@ base_url = "http://localhost:8080/v1"
 "#;
 
 #[test]
-fn everything_about_routing_reaches_the_settings() {
+fn router_settings_are_read_completely() {
     let home = Home::new().user(FULL);
     let loaded = home.load();
     assert_eq!(loaded.findings, []);
@@ -119,7 +119,7 @@ fn everything_about_routing_reaches_the_settings() {
 }
 
 #[test]
-fn rules_arrive_in_order_and_know_their_place() {
+fn router_rules_are_read_in_order_with_their_position() {
     let home = Home::new().user(FULL).project("[[router.rules]]\nforbid = [\"openai/*\"]\n");
     let rules = home.load().settings.router.rules;
     let [first, second, third] = rules.as_slice() else { panic!("{rules:?}") };
@@ -142,7 +142,7 @@ fn rules_arrive_in_order_and_know_their_place() {
 }
 
 #[test]
-fn limits_arms_and_the_small_model_reach_the_settings() {
+fn rate_limits_arms_and_small_model_settings_are_read() {
     let settings = Home::new().user(FULL).load().settings;
     let rates = Rates {
         rps: Some(0.5),
@@ -180,7 +180,7 @@ fn limits_arms_and_the_small_model_reach_the_settings() {
 }
 
 #[test]
-fn without_a_word_each_turn_is_routed_and_nothing_is_capped() {
+fn router_defaults_route_each_turn_without_caps() {
     let settings = Home::new().load().settings;
     let router = settings.router;
     assert_eq!((router.mode, router.strategy), (RouterMode::Auto, Strategy::Auto));
@@ -194,7 +194,7 @@ fn without_a_word_each_turn_is_routed_and_nothing_is_capped() {
 }
 
 #[test]
-fn older_files_set_no_cap_with_a_zero() {
+fn zero_spend_cap_of_the_old_key_means_no_cap() {
     let cap = |file: &str| {
         let limits = Home::new().user(file).load().settings.rate_limits;
         limits["x"].rates.spend_month_micro_usd
@@ -205,7 +205,7 @@ fn older_files_set_no_cap_with_a_zero() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_line_and_the_nearest_word() {
+fn invalid_router_settings_are_reported_with_line_and_suggestion() {
     let home = Home::new().user(
         r#"
 [router]
@@ -365,7 +365,7 @@ mistral = [3]
 }
 
 #[test]
-fn what_does_nothing_is_told() {
+fn router_settings_without_effect_are_reported() {
     let home = Home::new().user(
         "[router]\nstrategy = \"cascade\"\nverify = \"off\"\n[[router.rules]]\nname = \"nights\"\nhours = \"22:00-06:00\"\n",
     );
@@ -381,7 +381,7 @@ fn what_does_nothing_is_told() {
 }
 
 #[test]
-fn a_project_may_forbid_and_bound_but_not_send_work_elsewhere_or_spend_more() {
+fn project_may_tighten_routing_and_caps_but_not_loosen_them() {
     let home = Home::new().user("[router.caps]\nday = 5\nturn = 1\n").project(
         r#"
 [router]
@@ -440,7 +440,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_project_spends_more_than_its_user_allows(
+    fn project_cannot_raise_the_spending_cap_of_the_user(
         user in proptest::option::of(0_u32..200),
         project in 0_u32..200,
         is_trusted: bool,

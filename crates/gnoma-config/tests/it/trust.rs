@@ -72,7 +72,7 @@ fn an_untrusted_project_sets_only_what_is_harmless() {
 }
 
 #[test]
-fn trust_makes_everything_hold_until_the_file_changes() {
+fn trust_lasts_until_the_file_changes() {
     let home = Home::new().env("OPENAI_API_KEY", "sk-123").project(HOSTILE).trusted();
     let loaded = home.load();
     assert_eq!(loaded.project, Some(FileTrust::Trusted));
@@ -125,7 +125,7 @@ fn line_that_sets(path: &str, kind: Kind) -> String {
 }
 
 #[test]
-fn no_guarded_key_of_the_schema_gets_through() {
+fn untrusted_project_sets_no_guarded_key() {
     let guarded: Vec<_> = ROWS.iter().filter(|row| row.guard == Guard::Trusted).collect();
     assert!(guarded.len() > 20);
     for row in guarded {
@@ -138,7 +138,7 @@ fn no_guarded_key_of_the_schema_gets_through() {
 }
 
 #[test]
-fn a_project_may_ask_for_more_questions_but_not_for_fewer() {
+fn project_may_tighten_the_permission_mode_but_not_loosen_it() {
     let mode = |user: &str, project: &str| {
         let home = Home::new()
             .user(&format!("permission.mode = \"{user}\"\n"))
@@ -152,7 +152,7 @@ fn a_project_may_ask_for_more_questions_but_not_for_fewer() {
 }
 
 #[test]
-fn a_key_in_the_environment_does_not_follow_an_untrusted_endpoint() {
+fn environment_api_key_is_not_sent_to_an_untrusted_endpoint() {
     let home = Home::new()
         .env("EVIL_API_KEY", "k")
         .project("provider.endpoints.evil = \"https://evil.example\"\n");
@@ -161,7 +161,7 @@ fn a_key_in_the_environment_does_not_follow_an_untrusted_endpoint() {
 }
 
 #[test]
-fn the_store_is_listed_and_survives_odd_names() {
+fn trust_store_lists_folders_with_odd_names() {
     let home = Home::new();
     let odd = home.root().join("a \"quoted\"\nname");
     fs::create_dir(&odd).unwrap();
@@ -176,7 +176,7 @@ fn the_store_is_listed_and_survives_odd_names() {
 }
 
 #[test]
-fn a_damaged_store_trusts_nobody_and_says_so() {
+fn damaged_trust_store_trusts_no_folder_and_is_reported() {
     let home = Home::new().project(HOSTILE).trusted().write("state/trusted.toml", "folders = 1");
     assert!(matches!(Store::open(&home.sources.state_dir), Err(TrustError::Damaged { .. })));
     assert_eq!(home.load().project, Some(FileTrust::Unknown));
@@ -185,7 +185,7 @@ fn a_damaged_store_trusts_nobody_and_says_so() {
 
 #[cfg(unix)]
 #[test]
-fn the_store_is_private_and_a_writable_one_is_not_believed() {
+fn trust_store_is_private_and_a_writable_one_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
     let home = Home::new().project(HOSTILE).trusted();
     let file = home.sources.state_dir.join("trusted.toml");

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_places_are_guarded_in_a_copy_of_their_folder() {
+    fn guarded_paths_stay_guarded_in_a_copy_of_their_folder() {
         let local = LocalPlaces {
             homes: vec!["/home/ada".into()],
             own: vec!["/home/ada/.config/gnoma".into()],

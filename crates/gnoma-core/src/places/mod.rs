@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_told_by_their_names() {
+    fn secret_files_are_recognized_by_their_path() {
         for (path, expected) in [
             ("/home/ada/work/.env", Some("an environment file")),
             ("certs/Server.PEM", Some("a key file")),
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_over_later_runs_is_told_at_any_depth() {
+    fn startup_and_config_files_are_guarded_at_any_depth() {
         for (path, is_guarded) in [
             (".vscode/tasks.json", true),
             ("app/.vscode/tasks.json", true),
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_the_home_are_found_below_it_alone() {
+    fn home_bin_and_shell_files_are_guarded_only_below_the_home() {
         for (path, is_guarded) in [
             ("/home/ada/.local/bin/tool", true),
             ("/home/Ada/BIN/t2", true),
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_dot_at_home_is_a_setting_but_for_caches_and_work() {
+    fn dotfiles_at_home_are_settings_except_caches_and_projects() {
         for (path, is_setting) in [
             ("/home/ada/.psqlrc", true),
             ("/home/ada/.forward", true),
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn no_place_is_written_twice() {
+    fn guarded_path_tables_have_no_duplicates() {
         let secrets = SECRETS.iter().flat_map(Group::names);
         let guarded = GUARDED.iter().flat_map(Group::names);
         let mut seen = HashSet::new();
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_commands_may_write_decides_over_nothing() {
+    fn sandbox_writable_caches_contain_no_secret_or_write_protected_path() {
         for cache in CACHES {
             let cache = Path::new("/home/ada").join(cache);
             assert_eq!(find_secret(&cache), None, "{}", cache.display());
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_or_held_is_one_path_below_a_folder() {
+    fn sandbox_hidden_and_write_protected_names_are_plain_relative_paths() {
         let holds = [WriteProtection::Always, WriteProtection::AtHome, WriteProtection::Present]
             .into_iter();
         let all_held = holds.flat_map(|hold| write_protected_names(hold).chain(held_at_home(hold)));

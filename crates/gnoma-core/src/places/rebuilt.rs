@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_builders_folder_is_known_by_the_file_beside_it() {
+    fn build_output_folder_is_recognized_by_the_build_file_beside_it() {
         let is_output = |name: &str, beside: &[&str]| {
             is_output_beside(name, beside.iter().map(ToString::to_string))
         };

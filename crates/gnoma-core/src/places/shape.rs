@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_keys_accounts_and_copies() {
+    fn secret_file_names_are_recognized_by_shape_and_backup_suffix() {
         for name in [
             "id_rsa_work",
             "id_ed25519-github",

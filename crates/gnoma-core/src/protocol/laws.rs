@@ -127,7 +127,7 @@ proptest! {
     /// A snapshot in place of the events before it leads to the same view; what is applied twice
     /// counts once.
     #[test]
-    fn a_snapshot_stands_for_the_events_before_it(
+    fn session_snapshot_equals_folding_the_events_before_it(
         events in prop::collection::vec(event(), 0..24),
         cut in 0_usize..24,
         again in 0_usize..24,
@@ -145,7 +145,7 @@ proptest! {
     /// A front end that begins with the events of a view sees the turn that the view holds, with the
     /// ends of its texts.
     #[test]
-    fn the_current_events_of_a_view_lead_to_its_turn(
+    fn session_view_current_events_rebuild_the_running_turn(
         events in prop::collection::vec(event(), 0..24),
     ) {
         let view = folded(empty(), &log(events));
@@ -167,7 +167,7 @@ proptest! {
 
     /// What goes over a socket comes out as it went in.
     #[test]
-    fn envelopes_and_views_survive_the_wire(events in prop::collection::vec(event(), 0..12)) {
+    fn protocol_envelopes_and_session_views_round_trip_through_json(events in prop::collection::vec(event(), 0..12)) {
         let log = log(events);
         for envelope in &log {
             let json = serde_json::to_string(envelope).unwrap();
@@ -190,7 +190,7 @@ fn survive<T: Kinds + Serialize + DeserializeOwned + PartialEq + Debug>(samples:
 }
 
 #[test]
-fn what_is_asked_answered_and_told_survives_the_wire() {
+fn protocol_requests_replies_and_events_round_trip_through_json() {
     survive(&sample_events());
     survive(&sample_requests());
     survive(&sample_replies());

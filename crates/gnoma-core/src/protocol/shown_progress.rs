@@ -375,7 +375,7 @@ mod tests {
 
         /// Whatever is missed, the output is the one of a reader that misses nothing.
         #[test]
-        fn nothing_that_was_missed_is_lost_or_comes_twice(
+        fn lagging_subscriber_shows_missed_output_exactly_once(
             answers in prop::collection::vec(prop::collection::vec(piece(), 1..6), 1..5),
             steps in prop::collection::vec((0_usize..12, 0_usize..12), 1..6),
         ) {

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debugging_output_shows_no_value_of_a_variable() {
+    fn session_spec_debug_output_hides_environment_variable_values() {
         let variables = BTreeMap::from([("MISTRAL_API_KEY".to_owned(), "sk-1".to_owned())]);
         let spec =
             SessionSpec { environment: Environment::new(variables), ..SessionSpec::default() };

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_stays_and_the_rest_is_counted() {
+    fn text_tail_retains_the_end_and_counts_all_bytes() {
         let mut tail = TextTail::default();
         for piece in ["één ", "twee ", "drie ", "vier"] {
             tail.push(piece, 6);

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_behind_the_command_are_one_request_or_none() {
+    fn task_command_arguments_parse_to_a_task_request_or_none() {
         let run = |line: &str| Some(TaskRequest::Run { line: line.to_owned() });
         for (words, wanted) in [
             ("", Some(TaskRequest::List)),

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choice_of_nothing_is_a_denial() {
+    fn permission_answer_that_selects_no_part_is_a_denial() {
         let part = |names: &[&str]| PermissionAnswer::Part {
             names: names.iter().map(|name| (*name).to_owned()).collect(),
         };

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_with_other_numbers_is_the_same_picture() {
+    fn redrawn_terminal_frame_is_recognized_despite_changed_numbers() {
         let rows = |text: &str| text.lines().map(str::to_owned).collect::<VecDeque<_>>();
         for (cleared, drawn, is_same) in [
             ("Every 2s: 10:01\n\nload 0.1", "Every 2s: 10:03\n\nload 0.9", true),

@@ -346,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_read_as_a_terminal_shows_it_in_the_end() {
+    fn carriage_return_progress_output_renders_as_its_final_screen() {
         for (output, shown) in [
             // pip, curl, a shell loop: one line drawn over.
             ("\r 10%\r 50%\r100%\ndone\n", "100%\ndone\n"),
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_at_a_row_of_the_screen_keeps_that_row() {
+    fn cursor_positioning_escapes_place_text_on_their_row() {
         for (output, shown) in [
             ("\u{1b}[1;1Hone\u{1b}[5;1Hfive", "one\n\n\n\nfive"),
             ("\u{1b}[3;4Hx\u{1b}[1;1Hy", "y\n\n   x"),
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cleared_screen_is_passed_on_unless_it_is_drawn_again() {
+    fn cleared_screen_output_is_preserved_unless_the_frame_is_redrawn() {
         let clear = "\u{1b}[2J\u{1b}[H";
         for (output, shown) in [
             (format!("build failed: E1\n{clear}watching"), "build failed: E1\nwatching"),
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_screen_of_a_terminal_is_gone_when_a_program_leaves_it() {
+    fn alternate_screen_output_is_dropped_when_the_program_exits_it() {
         let drawn = "keep me\n\u{1b}[?1049h\u{1b}[H\u{1b}[2JTUI\nx";
         for leave in ["\u{1b}[?1049l", "\u{1b}[?1047l", "\u{1b}[?25h;\u{8}\u{1b}[?1;1049l"] {
             assert_eq!(TerminalText::render(&format!("{drawn}{leave} after")), "keep me\n after");
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_that_a_terminal_obeys_in_silence_leave_nothing() {
+    fn escape_sequences_leave_no_characters_in_rendered_terminal_text() {
         for (output, shown) in [
             ("abcdef\u{1b}[3G\u{1b}[2Xx", "abx ef"),
             ("abc\u{1b}[2G\u{1b}[@x", "axbc"),
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn many_lines_in_one_piece_are_passed_on_as_they_are() {
+    fn plain_output_of_many_lines_renders_unchanged() {
         let text: String = (0..1_000)
             .map(|line| if line % 3 == 0 { "\n".to_owned() } else { format!("line {line}\n") })
             .collect();
@@ -461,13 +461,13 @@ mod tests {
     }
 
     #[test]
-    fn three_thousand_frames_are_one_line() {
+    fn three_thousand_progress_bar_frames_render_as_one_line() {
         let frames: String = (1..=3000).map(|at| format!("\rprogress {at}% ####")).collect();
         assert_eq!(TerminalText::render(&(frames + "\nend\n")), "progress 3000% ####\nend\n");
     }
 
     #[test]
-    fn lines_that_the_cursor_cannot_reach_are_passed_on_and_stay() {
+    fn scrolled_off_terminal_rows_are_emitted_and_never_overwritten() {
         let (mut screen, mut text) = (TerminalText::default(), String::new());
         for line in 0..MAX_ROWS * 3 {
             screen.push(&format!("{line}\n"), |row| text.push_str(row));
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_any_length_takes_little_room() {
+    fn overlong_terminal_line_uses_bounded_memory() {
         let (mut screen, mut bytes) = (TerminalText::default(), 0);
         for _ in 0..100 {
             screen.push(&"x".repeat(10_000), |row| bytes += row.len());
@@ -526,7 +526,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cuts_make_no_difference(pieces in pieces()) {
+        fn terminal_text_renders_the_same_for_any_chunking(pieces in pieces()) {
             let (mut screen, mut text) = (TerminalText::default(), String::new());
             for piece in &pieces {
                 screen.push(piece, |row| text.push_str(row));
@@ -537,7 +537,7 @@ mod tests {
 
         /// Text without controls comes through as it is.
         #[test]
-        fn plain_text_stays(text in "[a-z é日\t\n]{0,200}") {
+        fn terminal_text_without_control_characters_renders_unchanged(text in "[a-z é日\t\n]{0,200}") {
             prop_assert_eq!(TerminalText::render(&text), text);
         }
     }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_say_what_would_be_done() {
+    fn approval_question_names_the_tool_action() {
         let question = |name: &str, arguments: &str| {
             let arguments = crate::RawJson::parse(arguments).unwrap();
             approval_question(&ToolCall::new(crate::CallId::new("c"), name, arguments))
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_named_in_words() {
+    fn tool_label_is_a_readable_name() {
         for (name, label) in [
             ("fs.read", "Read"),
             ("fs.grep", "Search"),

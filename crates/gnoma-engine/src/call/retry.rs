@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_waits_that_are_asked_for_again_and_again_grow() {
+    fn repeated_short_retry_after_waits_back_off() {
         let mut cx = TurnContext::new(Vec::new(), Limits::default());
         let mut waited = Duration::ZERO;
         let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "slow down");

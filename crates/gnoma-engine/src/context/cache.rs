@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planted_breaker_is_named() {
+    fn prompt_cache_report_names_what_invalidated_the_cache() {
         let messages: Vec<_> =
             (0..3).map(|it| Arc::new(Message::user_text(format!("{it}")))).collect();
         let mut cache = Cache::default();
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_only_grows_breaks_nothing() {
+    fn append_only_conversation_never_invalidates_the_prompt_cache() {
         let mut messages = Vec::new();
         let mut cache = Cache::default();
         for turn in 0..50 {

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_windows_are_full_by_tokens_and_small_ones_by_share() {
+    fn context_window_warning_is_by_free_tokens_or_share_of_small_windows() {
         let [ok, warning, critical] = [Fullness::Ok, Fullness::Warning, Fullness::Critical];
         for (window, used, expected) in [
             (200_000, 180_000, ok),

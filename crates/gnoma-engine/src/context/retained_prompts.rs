@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_told_from_talk() {
+    fn standing_instructions_are_recognized_in_user_messages() {
         for text in ["Always use tabs.", "no, the other one", "Do not push", "we DON’T log that"]
         {
             assert!(is_rule(text), "{text}");
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_in_a_long_paste_stays_and_the_paste_goes() {
+    fn compaction_keeps_an_instruction_inside_a_long_paste() {
         let paste = "2026-11-22 12:00 the log line says the very same thing again\n".repeat(400);
         let said = [format!("Look at this:\n{paste}Never delete the fixtures.\n{paste}")];
         let words = chosen(&said, 300);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_else_says_is_kept_before_talk_that_is_alike() {
+    fn compaction_prefers_unique_user_messages_over_repetitive_ones() {
         let mut said: Vec<String> = (0..100)
             .map(|turn| format!("Go on with step {turn} of the list, please, as before."))
             .collect();
@@ -304,7 +304,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_quoted_was_said_and_fits(
+        fn quoted_user_messages_are_verbatim_and_fit_the_token_budget(
             said in prop::collection::vec(".{0,40}|[a-z .\n]{0,3000}|always [a-z]{3,9}", 0..20),
             room in 16..800_usize,
         ) {
@@ -318,7 +318,7 @@ mod tests {
         }
 
         #[test]
-        fn what_fits_is_said_whole(said in prop::collection::vec("[a-z]{1,9}( [a-z]{1,9}){0,9}", 0..20)) {
+        fn user_messages_that_fit_the_budget_are_retained_whole(said in prop::collection::vec("[a-z]{1,9}( [a-z]{1,9}){0,9}", 0..20)) {
             prop_assert_eq!(chosen(&said, 20_000).verbatim, said);
         }
     }

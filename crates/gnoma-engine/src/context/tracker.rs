@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn it_starts_from_what_the_provider_told_and_adds_what_is_new() {
+    fn context_size_starts_from_provider_usage_and_adds_new_messages() {
         let mut history = vec![Arc::new(Message::user_text("go")), asking()];
         let mut tracker = Tracker::default();
         tracker.record_usage(used(1_000, 20), &history, 2, by("m"));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_s_words_take_is_learnt() {
+    fn context_size_learns_tokens_per_word_of_the_model() {
         let mut history = vec![Arc::new(Message::user_text("go")), asking()];
         let mut tracker = Tracker::default();
         tracker.record_usage(used(1_000, 20), &history, 2, by("m"));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_come_later_count() {
+    fn context_size_includes_a_changed_system_prompt_and_tools() {
         let history = vec![Arc::new(Message::user_text("go"))];
         let mut tracker = Tracker::default();
         let (system, none): (Arc<str>, Arc<[Arc<ToolSpec>]>) = ("be brief".into(), Arc::default());
@@ -342,7 +342,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn asking_often_changes_nothing(
+        fn context_size_does_not_depend_on_how_often_it_is_counted(
             words in prop::collection::vec(0..200_usize, 1..8), at in any::<prop::sample::Index>(),
         ) {
             let history: Vec<_> = words.iter().flat_map(|words| [asking(), result(*words)]).collect();

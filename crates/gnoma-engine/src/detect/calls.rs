@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fourth_failure_on_a_path_is_a_spiral_and_starts_anew() {
+    fn fourth_failed_edit_of_a_file_is_a_patch_spiral_and_resets_the_count() {
         let mut spiral = PatchSpiral::default();
         let mut fail = |path: &str| spiral.record_edit(path, false);
         assert_eq!([fail("a"), fail("a"), fail("b"), fail("a")], [false; 4]);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_lowers_the_count_by_one() {
+    fn successful_edit_lowers_the_patch_spiral_count_by_one() {
         let mut spiral = PatchSpiral::default();
         assert!(!spiral.record_edit("a", true));
         for _ in 0..3 {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn repeated_call_and_failed_edit_counters_are_bounded() {
         let mut spiral = PatchSpiral::default();
         let mut calls = SameCall::default();
         for n in 0..2 * MAX_COUNTED {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_call_with_the_same_result_is_counted() {
+    fn repeated_tool_call_with_equal_arguments_and_result_is_counted() {
         let mut calls = SameCall::default();
         let first = r#"{"path":"a.rs","lines":[1,2],"all":{"x":1,"y":null}}"#;
         let respelt = r#" {"all": {"y": null, "x": 1}, "lines": [1, 2], "p\u0061th": "a.rs"}"#;

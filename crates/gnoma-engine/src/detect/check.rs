@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_stays_red_until_it_is_green() {
+    fn failed_check_stays_failed_until_the_same_check_passes() {
         let red = ("cd app && cargo test", Some(101));
         let is = |runs: &[(&str, Option<i32>)]| red_after(runs);
         let still = Some("cd app && cargo test".to_owned());
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn green_tests_prove_the_build_and_nothing_else() {
+    fn passing_tests_clear_a_failed_build_but_not_a_failed_lint() {
         let build = ("cargo check", Some(101));
         let lint = ("cargo clippy", Some(101));
         let green = ("cargo test", Some(0));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_red_check_is_named_and_cut() {
+    fn latest_failed_check_is_named_and_truncated() {
         let long = format!("pytest {}", "x.py ".repeat(1_000));
         let red = red_after(&[("npm run lint", Some(1)), (&long, Some(2))]).unwrap();
         assert!(red.starts_with("pytest x.py x") && red.chars().count() <= MAX_COMMAND_CHARS);

@@ -145,7 +145,7 @@ mod tests {
     const OPENING: &str = "Let me look at the parser. It reads one token after the other, and ";
 
     #[test]
-    fn loops_are_caught_within_two_kilobytes() {
+    fn repetition_loop_is_detected_within_two_kilobytes() {
         let paragraph = "I should check the file again. Then I will know what the function \
                          does, and whether the caller handles its error as it must. ";
         for unit in ["the ", "ha", "I will fix it now.\n", "Wait, let me check. ", paragraph] {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_of_any_script_and_without_letters_are_caught() {
+    fn repetition_loop_is_detected_in_any_script_or_without_letters() {
         for unit in ["你好吗。", "🎉", "!", "\n", "0, ", "А что если ", "é"] {
             let text = format!("{OPENING}{}", unit.repeat(6_000));
             assert!(fires_after(&text, 3).is_some(), "{unit}");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn honest_text_is_left_alone() {
+    fn tables_rules_and_lists_are_no_repetition_loop() {
         let rows = |row: &str, count| row.repeat(count);
         let numbered: String = (0..300).map(|n| format!("Step {n}: read the file.\n")).collect();
         let files: String =
@@ -192,13 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_repetition_does_not_count() {
+    fn interrupted_repetition_is_no_loop() {
         let text = format!("{}and now for something else. ", "over and over. ".repeat(40));
         assert_eq!(fires_after(&text.repeat(2), 6), None);
     }
 
     #[test]
-    fn memory_is_bounded_and_a_sign_starts_anew() {
+    fn repetition_detector_memory_is_bounded_and_resets_after_a_hit() {
         let mut detector = Repetition::default();
         let mut different = (0_u32..).map(|n| format!("{} ", n.wrapping_mul(2_654_435_761)));
         for piece in different.by_ref().take(20_000) {
@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_found_is_a_repetition(
+        fn repetition_detector_fires_only_on_real_repetition(
             opening in "[a-c]{0,40}", unit in "[a-cß好]{1,60}", count in 0_usize..600,
         ) {
             let text = format!("{opening}{}", unit.repeat(count));
@@ -221,7 +221,7 @@ mod tests {
         }
 
         #[test]
-        fn any_stream_is_read(pieces in prop::collection::vec("\\PC{0,300}", 0..20)) {
+        fn repetition_detector_never_panics_on_any_stream(pieces in prop::collection::vec("\\PC{0,300}", 0..20)) {
             let mut detector = Repetition::default();
             for piece in pieces {
                 detector.push(&piece);

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checks_are_known_by_what_they_prove() {
+    fn command_purpose_is_recognized_as_test_build_or_lint() {
         for (purpose, commands) in [
             (
                 Purpose::Test,
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn other_commands_are_no_checks() {
+    fn non_check_commands_are_not_taken_for_tests_or_builds() {
         for command in [
             "",
             "ls tests",
@@ -383,7 +383,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_command_is_judged(command in "([a-z./=\"'`$(){};&|<>\\-\n ]|bash|-c|npx|<<E){0,80}") {
+        fn check_command_recognition_never_panics(command in "([a-z./=\"'`$(){};&|<>\\-\n ]|bash|-c|npx|<<E){0,80}") {
             command_purposes(&command);
         }
     }

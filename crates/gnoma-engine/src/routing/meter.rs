@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_not_told_is_counted() {
+    fn token_meter_estimates_only_usage_the_provider_did_not_report() {
         assert_eq!(untold(&[]), (PROMPT, 0), "given up while it was silent");
         assert_eq!(untold(&[text("a word")]), (PROMPT, 2));
         assert_eq!(untold(&[text("a word"), told(90, 2)]), (0, 0), "the provider knows better");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_that_the_bytes_cannot_explain_is_doubted() {
+    fn token_usage_far_above_the_streamed_bytes_is_implausible() {
         let mut meter = Meter::new(PROMPT);
         meter.record_event(&text("a word"));
         for (input, output, is_doubted) in [
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_cannot_be_true_is_not_counted() {
+    fn implausible_token_usage_report_is_replaced_by_an_estimate() {
         let absurd =
             [text("a word"), told(100_000_000_000, 2), StreamEvent::Stop(StopReason::EndTurn)];
         assert_eq!(untold(&absurd), (PROMPT, 2), "gnoma's own count takes its place");
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_costs_nothing_and_a_broken_answer_does() {
+    fn rejected_request_costs_no_tokens_and_a_broken_stream_does() {
         let mut refused = Meter::new(PROMPT);
         refused.record_failure(ErrorKind::Overloaded);
         assert_eq!(refused.total_usage(), Usage::default());

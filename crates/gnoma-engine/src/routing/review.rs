@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verdict_is_found_in_whatever_stands_around_it() {
+    fn review_verdict_json_is_found_in_surrounding_text() {
         let holds = |text: &str| parse_review(text).map(|review| review.holds);
         assert_eq!(holds(r#"{"holds": true, "why": "tests are green"}"#), Some(true));
         assert_eq!(holds("Sure!\n```json\n{\"why\":\"x\",\"holds\":false}\n```"), Some(false));

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_speaks_for_what_was_changed_before_it() {
+    fn check_result_counts_only_after_a_change_was_made() {
         let mut signals = Signals::default();
         signals.command_ended(&ran("cargo test", 101));
         assert_eq!(signals.last_check(), None, "it was looked at, nothing was done");
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_that_botches_most_of_its_calls_does_not_serve() {
+    fn model_with_mostly_failed_edit_calls_gets_a_bad_verdict() {
         let good = call(&json!({ "path": "a" }));
         let (edit, read) = (spec(Access::Edit), spec(Access::Read));
         let failed = ToolOutcome::failure_text("no");
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn people_say_whether_they_were_served() {
+    fn user_reaction_is_classified_as_good_or_bad_outcome() {
         for text in [
             "No, the other file",
             "it still fails with the same error",

@@ -187,7 +187,7 @@ impl Session {
         let history = self.turn.history();
         let answer = history.get(*messages).filter(|it| it.role() == Role::Assistant);
         let known = messages + usize::from(answer.is_some());
-        self.spending.tracker.record_usage(usage, history, known, Counter::for_arm(&arm));
+        self.spending.tracker.record_usage(usage, history, known, Counter::for_arm(arm));
         self.prompts.gauge.with_cache(|cache| cache.record_usage(usage, arm.price));
         let (tokens, at_ms) = (usage.total_tokens(), self.router.routes.now_ms());
         self.router.warm.insert(arm.id.clone(), WarmPrompt { tokens, at_ms });

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_folders_in_the_folder_are_found_by_the_words_of_a_person() {
+    fn path_named_in_a_prompt_is_found_in_the_working_folder() {
         let folder = tempfile::tempdir().unwrap();
         let root = &folder.path().canonicalize().unwrap();
         fs::create_dir_all(root.join("src")).unwrap();

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_that_loads_behind_an_accepted_request_has_not_begun_to_answer() {
+    fn first_byte_timeout_applies_while_a_local_model_loads() {
         let (first, within) = (Duration::from_secs(2), Duration::from_secs(300));
         let event = |text: &str| StreamEvent::TextDelta { slot: 0, text: text.into() };
         for (loads_model, limit) in [(true, first), (false, within)] {

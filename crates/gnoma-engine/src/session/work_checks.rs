@@ -50,7 +50,7 @@ impl Session {
                 self.inbox.push_back(FinishInput::Checked(WorkCheckOutcome::Deliver).into());
             }
             VerificationMethod::Seen(finding) => {
-                self.inbox.push_back(FinishInput::Found(finding).into())
+                self.inbox.push_back(FinishInput::Found(finding).into());
             }
             VerificationMethod::Review => self.start_review().await?,
             VerificationMethod::Prove(commands) => {

@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_behind_a_failed_change_do_not_begin() {
+    fn commands_after_a_failed_dependent_call_are_not_run() {
         let release = ["git add .", "git commit -m x", "git push", "r", "git status", "e"];
         assert_eq!(pointless_after(&release, "1"), ["2"]);
         assert_eq!(pointless_after(&release, "0"), ["1", "2"]);
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_stopped_says_so() {
+    fn step_output_marks_only_interrupted_commands_as_stopped() {
         let shown =
             |outcome: ToolOutcome| describe_step_output(&[outcome.into_result(&calls(&["r"])[0])]);
         let text = format!("{INTERRUPTED} is the text");
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn only_steps_that_change_something_run_alone_and_not_after_a_failure() {
+    fn writing_steps_run_alone_and_are_skipped_after_a_failure() {
         let steps = calls(&["ls", "r", "touch x", "git status"]);
         let step = |call| SideCall { call, head: String::new(), tail: "" };
         let mut batch = Batch::of_steps(steps.into_iter().map(step).collect(), &specs());
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_rest_on_the_failed_call_begins() {
+    fn calls_independent_of_the_failed_call_still_run() {
         assert!(pointless_after(&["grep x y", "git push"], "0").is_empty(), "it only reads");
         assert!(pointless_after(&["r", "git push"], "0").is_empty());
         assert!(pointless_after(&["git add .", "r", "e", "ls"], "0").is_empty());

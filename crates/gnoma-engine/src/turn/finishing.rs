@@ -198,7 +198,7 @@ impl Turn {
 
     fn run_check(&mut self, outcome: Outcome, run: ProjectCheckRun, call: ToolCall) -> Phase {
         self.cx.push(Effect::Judge(call));
-        Phase::Finishing(Finish::RunningChecks(outcome, run))
+        Phase::Finishing(Finish::RunningChecks(outcome, Box::new(run)))
     }
 
     fn start_review(&mut self, outcome: Outcome) -> Phase {

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_become_what_the_tool_wants_and_texts_that_it_wants_stay() {
+    fn string_arguments_are_coerced_to_the_types_of_the_tool_schema() {
         for (written, meant) in [
             (
                 r#"{"path":"7","limit":" 20 ","all":"True","any":"1"}"#,
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_no_tool_takes_is_found() {
+    fn argument_error_names_only_values_the_tool_schema_rejects() {
         let spec = spec();
         for (arguments, why) in [
             (r#"{"path":"a"}"#, ""),

@@ -465,7 +465,7 @@ fn name_of(wish: &Effect) -> &'static str {
 }
 
 #[test]
-fn any_order_of_facts_keeps_the_laws() {
+fn random_turn_inputs_never_violate_the_turn_invariants() {
     let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
     let mut seen = BTreeMap::new();
     let walks = walks();

@@ -129,7 +129,7 @@ enum Finish {
     /// The work is being checked.
     Verifying(Outcome),
     /// The project's checks run.
-    RunningChecks(Outcome, ProjectCheckRun),
+    RunningChecks(Outcome, Box<ProjectCheckRun>),
 }
 
 /// The extensions of the session, as far as the turn machine knows of them.
@@ -350,7 +350,7 @@ impl Turn {
             }
             (Phase::Finishing(Finish::RunningChecks(outcome, mut proof)), fact) => {
                 match self.on_call(&mut proof.batch, fact) {
-                    Some(ended) => self.on_check_outcome(outcome, proof, ended),
+                    Some(ended) => self.on_check_outcome(outcome, *proof, ended),
                     None => Phase::Finishing(Finish::RunningChecks(outcome, proof)),
                 }
             }

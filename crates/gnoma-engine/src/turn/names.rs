@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_names_of_other_programs_mean_the_only_tool_that_fits() {
+    fn foreign_tool_name_maps_to_the_only_matching_tool() {
         let specs = specs(&["bash", "fs.read", "fs.write", "fs.edit", "fs.ls", "mcp__s__hello"]);
         for (name, meant) in [
             ("Bash", "bash"),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_may_be_a_part_of_the_name_is_no_prefix() {
+    fn tool_name_prefix_is_not_stripped_if_it_may_be_part_of_the_name() {
         let specs = specs(&["bash", "fs.read", "fs.grep", "fs.ls", "mcp__github__search"]);
         assert_eq!(meant_tool("mcp_github_search", &specs).as_deref(), Some("mcp__github__search"));
         for name in ["mcp_fs_search", "tool_search", "mcp_list", "mcp_read"] {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn name_that_several_tools_fit_means_none() {
+    fn ambiguous_foreign_tool_name_matches_no_tool() {
         let specs = specs(&["fs.read", "notes.read", "a_b", "a-b"]);
         for name in ["Read", "ab"] {
             assert_eq!(meant_tool(name, &specs), None, "{name}");

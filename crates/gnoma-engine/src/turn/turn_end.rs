@@ -10,7 +10,6 @@ use gnoma_core::{
 use super::{
     Finish, Phase, Turn,
     batch::{Batch, OpenQuestion, describe_step_output},
-    project_checks::ProjectCheckRun,
 };
 use crate::effect::{Effect, Timer};
 
@@ -22,10 +21,8 @@ impl Turn {
         self.enter_state(SessionState::Cancelling);
         match busy {
             Phase::Idle | Phase::Stopping(_) => return busy,
-            Phase::Tools(batch)
-            | Phase::Finishing(Finish::RunningChecks(_, ProjectCheckRun { batch, .. })) => {
-                return self.stop_calls(batch);
-            }
+            Phase::Tools(batch) => return self.stop_calls(batch),
+            Phase::Finishing(Finish::RunningChecks(_, run)) => return self.stop_calls(run.batch),
             Phase::Preparing(preparing) => {
                 let (batch, said) = preparing.given_up();
                 // What did not reach the model comes back.

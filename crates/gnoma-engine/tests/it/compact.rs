@@ -91,7 +91,7 @@ fn long_past(times: usize, text: &str) -> Vec<Arc<Message>> {
 
 /// What the conversation fills is what its provider counted, also after it was resumed.
 #[tokio::test(start_paused = true)]
-async fn a_resumed_session_whose_window_is_full_by_the_provider_s_count_compacts() {
+async fn resumed_session_compacts_if_the_provider_count_fills_its_window() {
     let past = long_past(200, LONG);
     let answers = || vec![Answer::text("the past in short"), used("on it", few(9))];
     let usage = Usage { input: 189_900, output: 100, ..Usage::default() };
@@ -108,7 +108,7 @@ async fn a_resumed_session_whose_window_is_full_by_the_provider_s_count_compacts
 
 /// A past longer than one question is told in parts, and nothing that was said is left out.
 #[tokio::test(start_paused = true)]
-async fn a_long_past_is_told_in_parts() {
+async fn long_history_is_summarized_in_parts_during_compaction() {
     let past = long_past(40, "a word of many ".repeat(100).trim());
     let answers = (0..40).map(|_| Answer::text("a part in short")).collect();
     let mut run = resumed(answers, Some(16_000), PersistenceOptions::default(), past.clone());
@@ -174,7 +174,7 @@ fn last_request(run: &Run) -> ModelRequest {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_has_the_past_told_in_fewer_words() {
+async fn compact_command_replaces_the_history_with_a_summary() {
     let mut run = begin(Vec::new(), None);
     talk(&mut run, 5).await;
     let before = last_request(&run).messages;
@@ -205,7 +205,7 @@ async fn a_person_has_the_past_told_in_fewer_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_summary_is_told_in_fewer_words_in_its_turn() {
+async fn second_compaction_summarizes_the_first_summary() {
     let mut run = begin(Vec::new(), None);
     for (said, messages) in [("first words", 4), ("second words", 14)] {
         talk(&mut run, 5).await;
@@ -221,7 +221,7 @@ async fn a_summary_is_told_in_fewer_words_in_its_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_short_conversation_stays_as_it_is() {
+async fn compact_of_a_short_conversation_does_nothing() {
     let mut run = begin(Vec::new(), None);
     for _ in 0..2 {
         wish(&run, "");
@@ -234,7 +234,7 @@ async fn a_short_conversation_stays_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn during_a_turn_it_is_refused() {
+async fn compact_command_is_rejected_during_a_turn() {
     let mut run = begin(vec![Answer::endless_silence()], None);
     run.say("go");
     run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
@@ -246,7 +246,7 @@ async fn during_a_turn_it_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_leaves_everything_as_it_was() {
+async fn failed_compaction_leaves_the_history_unchanged() {
     let longer = "and then ".repeat(2_000);
     for answer in [
         Answer::from_error(ErrorKind::Overloaded),
@@ -270,7 +270,7 @@ async fn a_failure_leaves_everything_as_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_can_be_stopped_and_what_was_said_meanwhile_is_heard() {
+async fn cancelled_compaction_changes_nothing_and_answers_queued_messages() {
     let mut run = begin(Vec::new(), None);
     talk(&mut run, 3).await;
     run.provider.push(Answer::endless_silence());
@@ -296,7 +296,7 @@ async fn it_can_be_stopped_and_what_was_said_meanwhile_is_heard() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_said_meanwhile_waits_for_the_words() {
+async fn message_sent_during_compaction_waits_for_the_summary() {
     let mut run = begin(Vec::new(), None);
     talk(&mut run, 4).await;
     run.provider.push(Answer::text("in short").with_event_delay(Duration::from_secs(5)));
@@ -309,7 +309,7 @@ async fn what_is_said_meanwhile_waits_for_the_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_arm_for_chores_is_asked_and_the_last_one_where_it_fails() {
+async fn compaction_uses_the_small_model_and_falls_back_to_the_last_one() {
     let firewall = firewall();
     let name = |model: &str| ModelRef { provider: "fake".into(), model: model.into() };
     let roles = Roles { small: Some(name("small")), ..Roles::default() };
@@ -351,7 +351,7 @@ fn much() -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_window_that_is_almost_full_is_made_room_in() {
+async fn auto_compaction_runs_when_the_context_window_is_almost_full() {
     let mut run = begin(Vec::new(), Some(40_000));
     // What is said counts, too, before any provider has.
     for tokens in [10_000, 16_000, 26_991] {
@@ -373,7 +373,7 @@ async fn a_window_that_is_almost_full_is_made_room_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_goes_on_although_its_own_calls_have_filled_the_window() {
+async fn auto_compaction_within_a_turn_continues_the_turn() {
     let mut run = begin(Vec::new(), Some(40_000));
     run.provider.push(used("yes", few(100)));
     run.say(&much());
@@ -396,7 +396,7 @@ async fn a_turn_goes_on_although_its_own_calls_have_filled_the_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_too_long_is_shortened_and_tried_once_more() {
+async fn context_overflow_compacts_and_retries_once() {
     let mut run = begin(Vec::new(), None);
     talk(&mut run, 4).await;
     run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
@@ -420,7 +420,7 @@ async fn what_is_too_long_is_shortened_and_tried_once_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_the_turn_stops_it_too() {
+async fn cancelling_the_turn_cancels_its_compaction() {
     let mut run = begin(Vec::new(), None);
     talk(&mut run, 4).await;
     run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
@@ -436,7 +436,7 @@ async fn stopping_the_turn_stops_it_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_summary_the_past_is_left_out_and_the_turn_ends() {
+async fn compaction_without_a_summary_drops_the_old_messages() {
     let mut run = begin(Vec::new(), None);
     talk(&mut run, 4).await;
     let mut told = Vec::new();
@@ -476,7 +476,7 @@ fn summaries(path: &[Entry]) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_continued_session_begins_with_the_words_and_can_be_shortened_at_once() {
+async fn resumed_session_starts_from_its_summary_and_can_compact_again() {
     let store = FakeStore::default();
     let mut run = resumed(Vec::new(), None, storing(&store, None), Vec::new());
     talk(&mut run, 5).await;
@@ -498,7 +498,7 @@ async fn a_continued_session_begins_with_the_words_and_can_be_shortened_at_once(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_fails_keeps_the_whole_conversation_instead() {
+async fn compaction_while_the_store_fails_keeps_the_whole_stored_conversation() {
     let fails = |at: usize| at > 12 && at < 40;
     let store = FakeStore::with_failures(move |at| {
         if fails(at) {
@@ -549,7 +549,7 @@ fn deed() -> impl Strategy<Value = Deed> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn nothing_is_lost_or_doubled_and_every_request_is_legal(
+    fn compaction_never_loses_or_duplicates_messages_and_requests_stay_valid(
         deeds in prop::collection::vec(deed(), 1..14),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread()

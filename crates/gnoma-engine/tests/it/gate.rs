@@ -78,7 +78,7 @@ impl Run {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_tool_gets_the_secret_and_nobody_else() {
+async fn redacted_secret_is_restored_only_in_the_tool_arguments() {
     let tool = writer(TouchedResource::path("path"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::AcceptEdits, false);
     let placeholder = run.learn_placeholder().await;
@@ -96,7 +96,7 @@ async fn the_tool_gets_the_secret_and_nobody_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_placeholder_that_stands_for_nothing_runs_nothing() {
+async fn tool_call_with_an_unknown_secret_placeholder_is_not_run() {
     let tool = writer(TouchedResource::path("path"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Bypass, true);
     let placeholder = run.learn_placeholder().await;
@@ -113,7 +113,7 @@ async fn a_placeholder_that_stands_for_nothing_runs_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_secret_goes_to_an_address_only_with_a_persons_yes_each_time() {
+async fn secret_in_a_url_needs_approval_each_time() {
     for (interactive, answers) in [(false, 0), (true, 2)] {
         let tool = writer(TouchedResource::url("url"));
         let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Bypass, interactive);
@@ -136,7 +136,7 @@ async fn a_secret_goes_to_an_address_only_with_a_persons_yes_each_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn always_covers_what_was_shown() {
+async fn always_answer_allows_only_the_permission_rule_shown() {
     let tool = writer(TouchedResource::command("command"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Auto, true);
     let command = |text: &str| format!(r#"{{"command":"{text}"}}"#);
@@ -159,7 +159,7 @@ async fn always_covers_what_was_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_that_nobody_asked_for_are_nothing() {
+async fn answer_without_a_permission_question_is_ignored() {
     let tool = writer(TouchedResource::path("path"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Auto, true);
     let arguments = r#"{"path":"/a","content":"x"}"#;
@@ -181,7 +181,7 @@ async fn answers_that_nobody_asked_for_are_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_message_quotes_a_secret_that_was_put_back() {
+async fn no_message_contains_a_restored_secret() {
     let tool = writer(TouchedResource::command("command"));
     for (mode, interactive) in [
         (PermissionMode::Plan, true),
@@ -214,7 +214,7 @@ async fn no_message_quotes_a_secret_that_was_put_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_command_is_handed_a_secret_only_with_a_persons_yes() {
+async fn command_with_a_secret_needs_approval_each_time() {
     let tool = writer(TouchedResource::command("command"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Bypass, true);
     let placeholder = run.learn_placeholder().await;
@@ -229,7 +229,7 @@ async fn a_command_is_handed_a_secret_only_with_a_persons_yes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_tool_says_of_a_secret_that_it_was_handed_is_hidden() {
+async fn secret_in_tool_output_and_diff_is_redacted() {
     let telling = FakeTool::new("write", Access::Edit, |call: &ToolCall| {
         let arguments = call.arguments.get().to_owned();
         let cut: String = arguments.chars().take(60).collect();
@@ -261,7 +261,7 @@ async fn what_a_tool_says_of_a_secret_that_it_was_handed_is_hidden() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn empty_pieces_do_not_keep_a_turn_alive() {
+async fn empty_stream_deltas_do_not_prevent_the_stream_timeout() {
     let empty = || Ok(StreamEvent::TextDelta { slot: 0, text: String::new() });
     let pieces: Vec<Result<StreamEvent, ProviderError>> = (0..5_000).map(|_| empty()).collect();
     let mut run = begin(Vec::new(), PermissionMode::AcceptEdits, false);
@@ -315,7 +315,7 @@ impl Tool for Walled {
 const MAKE: &str = r#"{"command":"make"}"#;
 
 #[tokio::test(start_paused = true)]
-async fn what_a_wall_stopped_runs_outside_with_a_persons_yes() {
+async fn sandbox_denied_command_runs_unsandboxed_after_approval() {
     for (answer, runs, told) in
         [(Reply::Allow, 2, "made it"), (Reply::Deny { reason: "no".into() }, 1, "read-only")]
     {
@@ -342,7 +342,7 @@ async fn what_a_wall_stopped_runs_outside_with_a_persons_yes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_anybody_to_ask_a_wall_stays() {
+async fn sandbox_denial_stands_in_a_non_interactive_session() {
     let tool = Arc::new(Walled::new());
     let count = Arc::clone(&tool.runs);
     let mut run = begin(vec![tool], PermissionMode::Bypass, false);
@@ -355,7 +355,7 @@ async fn without_anybody_to_ask_a_wall_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_at_a_wall_keeps_what_the_command_said() {
+async fn cancel_at_the_sandbox_question_keeps_the_command_output() {
     let tool = Arc::new(Walled::new());
     let count = Arc::clone(&tool.runs);
     let mut run = begin(vec![tool], PermissionMode::Bypass, true);

@@ -67,7 +67,7 @@ impl Tool for Elsewhere {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_call_means_is_what_is_judged_shown_and_run() {
+async fn normalized_tool_call_arguments_are_checked_shown_and_run() {
     let inner = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("seen"));
     let tool = Elsewhere(inner.clone());
     let answers = vec![Answer::calls(&[("c", "look", r#"{"path":"~/x"}"#)]), Answer::text("ok")];
@@ -138,7 +138,7 @@ async fn waiting_for_files(
 }
 
 #[tokio::test]
-async fn no_call_is_judged_before_the_files_are_there() {
+async fn permission_check_waits_for_the_workspace_files() {
     for there in [Ok(()), Err(MissingFilesError("there is no room".to_owned()))] {
         let tool = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("seen"));
         let (mut run, tell) = waiting_for_files(&tool).await;
@@ -155,7 +155,7 @@ async fn no_call_is_judged_before_the_files_are_there() {
 }
 
 #[tokio::test]
-async fn a_call_that_waited_for_files_is_judged_by_what_holds_then() {
+async fn call_that_waited_for_files_is_checked_with_the_current_mode() {
     let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("written"));
     let (mut run, tell) = waiting_for_files(&tool).await;
     assert!(run.handle.send_command(Command::SetMode { mode: PermissionMode::Plan }));
@@ -168,7 +168,7 @@ async fn a_call_that_waited_for_files_is_judged_by_what_holds_then() {
 }
 
 #[tokio::test]
-async fn people_are_heard_while_a_call_is_judged() {
+async fn commands_are_handled_during_a_permission_check() {
     let (mut run, go) = judging().await;
     assert!(run.handle.send_command(Command::SetMode { mode: PermissionMode::Plan }));
     let heard = run.until(|event| matches!(event, Event::ModeChanged { .. }));
@@ -219,7 +219,7 @@ fn starting() -> (Vec<Arc<dyn Tool>>, FakeTool, Ran) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_starts_a_session_runs_alone_and_as_the_tool_that_starts_sessions() {
+async fn tool_call_that_starts_a_session_runs_alone_as_the_spawn_tool() {
     let (tools, start, order) = starting();
     let calls = [("a", "load", "{}"), ("b", "look", "{}"), ("c", "load", "{}")];
     let provider = Arc::new(FakeProvider::new(vec![Answer::calls(&calls), Answer::text("ok")]));
@@ -231,7 +231,7 @@ async fn a_call_that_starts_a_session_runs_alone_and_as_the_tool_that_starts_ses
 }
 
 #[tokio::test]
-async fn a_person_reads_why_both_calls_ask() {
+async fn permission_question_names_the_reasons_of_call_and_child_call() {
     let (tools, ..) = starting();
     let provider = Arc::new(FakeProvider::new(vec![Answer::calls(&[("a", "load", "{}")])]));
     let arm = connect_arm(Connection::new(Arc::clone(&provider) as _, false), "m");
@@ -288,14 +288,14 @@ async fn failing_edit(mode: PermissionMode, path: &str) -> (bool, Option<String>
 }
 
 #[tokio::test]
-async fn an_edit_that_cannot_apply_fails_before_anybody_is_asked() {
+async fn edit_that_cannot_apply_fails_without_a_permission_question() {
     let (was_asked, result) = failing_edit(PermissionMode::Auto, "src/a.rs").await;
     assert!(!was_asked);
     assert_eq!(result.as_deref(), Some("the text is not there; it reads: key=1"));
 }
 
 #[tokio::test]
-async fn an_edit_that_cannot_apply_tells_nothing_of_a_file_that_may_not_be_read_unasked() {
+async fn failing_edit_reveals_nothing_of_a_file_that_needs_approval_to_read() {
     for (mode, path) in [(PermissionMode::Auto, ".env"), (PermissionMode::Default, "src/a.rs")] {
         let (was_asked, result) = failing_edit(mode, path).await;
         assert!(was_asked && result.is_none(), "{mode} {path}: {result:?}");
@@ -303,7 +303,7 @@ async fn an_edit_that_cannot_apply_tells_nothing_of_a_file_that_may_not_be_read_
 }
 
 #[tokio::test]
-async fn a_command_that_is_no_text_fails_before_anybody_is_asked_and_after_what_forbids_it() {
+async fn non_string_command_fails_after_deny_rules_and_before_a_question() {
     for (mode, told) in [
         (PermissionMode::Auto, "the arguments do not fit `run`: `command` must be a string"),
         (PermissionMode::Plan, "permission denied"),

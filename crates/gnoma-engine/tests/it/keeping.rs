@@ -129,7 +129,7 @@ impl Run {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_is_stored_before_anything_it_causes() {
+async fn message_is_stored_before_its_model_request_or_tool_call() {
     let provider = Arc::new(FakeProvider::new(turn()));
     let (write, look) = (tool("write", Access::Edit), tool("look", Access::Read));
     let (asked, ran) = (Arc::clone(&provider), [write.clone(), look.clone()]);
@@ -161,7 +161,7 @@ async fn a_message_is_stored_before_anything_it_causes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_happens_beside_the_conversation_is_noted_in_order() {
+async fn session_log_records_routing_permissions_and_checkpoints_in_order() {
     let store = FakeStore::default();
     let files = FakeCheckpoints::default();
     let keeping = PersistenceOptions { checkpoints: Some(Arc::new(files)), ..storing(&store) };
@@ -195,7 +195,7 @@ async fn what_happens_beside_the_conversation_is_noted_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_ended_is_stored_before_the_next_one_runs() {
+async fn tool_result_is_stored_before_the_next_call_runs() {
     let store = FakeStore::default();
     let (kept, seen) = (store.clone(), Arc::new(OnceLock::new()));
     let by_then = Arc::clone(&seen);
@@ -229,7 +229,7 @@ async fn a_call_that_ended_is_stored_before_the_next_one_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_is_stored_before_it_is_shown_and_the_answer_before_the_call_runs() {
+async fn permission_question_and_answer_are_stored_before_they_take_effect() {
     let store = FakeStore::default();
     let kept = store.clone();
     let last = move || {
@@ -263,7 +263,7 @@ async fn a_question_is_stored_before_it_is_shown_and_the_answer_before_the_call_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_hangs_holds_the_request_back_and_then_is_given_up() {
+async fn hanging_store_delays_the_request_until_a_timeout() {
     let store = FakeStore::with_failures(|_| ScriptedOutcome::Hangs);
     let mut run = begin(turn(), both(), storing(&store));
     run.say("go");
@@ -292,7 +292,7 @@ fn failures() -> [ScriptedOutcome; 8] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_fails_at_any_call_never_stops_a_turn() {
+async fn store_failure_never_stops_a_turn() {
     for fate in failures() {
         for nth in 0..MAX_CALLS {
             let fails = fate.clone();
@@ -319,7 +319,7 @@ async fn a_store_that_fails_at_any_call_never_stops_a_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_missing_is_stored_when_the_store_works_again() {
+async fn entries_unsaved_by_a_store_failure_are_stored_later() {
     for fate in [
         ScriptedOutcome::Fails(StoreErrorKind::Full),
         ScriptedOutcome::FailsAfter(StoreErrorKind::Busy),
@@ -354,7 +354,7 @@ fn fate() -> impl Strategy<Value = ScriptedOutcome> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn however_often_a_store_fails_in_the_end_it_has_the_conversation(
+    fn store_has_the_whole_conversation_after_any_failures(
         fates in prop::collection::vec(fate(), 0..3 * MAX_CALLS),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -386,7 +386,7 @@ async fn converge(fates: Vec<ScriptedOutcome>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_somebody_else_holds_is_not_written_again() {
+async fn session_locked_by_another_process_is_not_written_again() {
     let held = StoreErrorKind::Held {
         by: gnoma_core::store::Holder { pid: 7, host: "h".into(), since_ms: 0 },
     };
@@ -398,7 +398,7 @@ async fn a_session_that_somebody_else_holds_is_not_written_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_at_any_call_it_can_be_resumed() {
+async fn session_killed_at_any_store_call_can_be_resumed() {
     for fate in [ScriptedOutcome::Hangs, ScriptedOutcome::HangsAfter] {
         for nth in 0..MAX_CALLS {
             let dies = fate.clone();
@@ -434,7 +434,7 @@ async fn killed_at_any_call_it_can_be_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn turns_that_end_badly_are_stored_too() {
+async fn failed_and_cancelled_turns_are_stored() {
     let deaf = FakeTool::new_unstoppable("write", Access::Edit);
     let cases = [
         (Answer::from_error(ErrorKind::BadRequest), false),
@@ -467,7 +467,7 @@ fn telling(keeping: PersistenceOptions, told: &Told) -> PersistenceOptions {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_session_is_known_before_anything_is_stored_in_it_with_its_history() {
+async fn new_session_id_is_announced_before_its_first_entry_is_stored() {
     let past = vec![Arc::new(Message::user_text("before"))];
     let cell = Told::default();
     let told = Arc::clone(&cell);
@@ -482,7 +482,7 @@ async fn a_new_session_is_known_before_anything_is_stored_in_it_with_its_history
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_continued_session_is_known_at_once_and_stores_only_what_is_new() {
+async fn resumed_session_id_is_announced_at_once_and_only_new_entries_stored() {
     let store = FakeStore::default();
     let mut run = begin(vec![Answer::text("ok")], vec![], storing(&store));
     let past = history(&run.turn("now").await);
@@ -497,7 +497,7 @@ async fn a_continued_session_is_known_at_once_and_stores_only_what_is_new() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_ports_nothing_is_kept_not_even_the_time() {
+async fn session_without_a_store_persists_nothing_and_reads_no_clock() {
     let touched = Arc::new(AtomicUsize::new(0));
     let (begun, clock) = (Arc::clone(&touched), Arc::clone(&touched));
     let keeping = PersistenceOptions {
@@ -517,7 +517,7 @@ async fn without_ports_nothing_is_kept_not_even_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn files_are_kept_before_writing_calls_and_after_their_turn() {
+async fn checkpoint_is_taken_before_writing_calls_and_after_the_turn() {
     let files = FakeCheckpoints::default().with_delay(Duration::from_secs(2));
     let at_call = files.clone();
     let kept = Arc::new(AtomicUsize::new(0));
@@ -534,7 +534,7 @@ async fn files_are_kept_before_writing_calls_and_after_their_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reading_never_waits_for_files() {
+async fn reading_calls_never_wait_for_a_checkpoint() {
     let files = FakeCheckpoints::with_failures(|_| ScriptedOutcome::Hangs);
     let answers = vec![Answer::calls(&[("a", "look", "{}")]), Answer::text("ok")];
     let mut run = begin(answers, both(), checkpointing(&files));
@@ -544,7 +544,7 @@ async fn reading_never_waits_for_files() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_are_started_while_files_are_being_kept() {
+async fn child_sessions_start_while_a_checkpoint_is_taken() {
     let files = FakeCheckpoints::default().with_delay(Duration::from_secs(2));
     let at_call = files.clone();
     let kept = Arc::new(AtomicUsize::new(usize::MAX));
@@ -577,7 +577,7 @@ async fn sessions_are_started_while_files_are_being_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_files_cannot_be_kept_calls_run_unless_they_must_not() {
+async fn failed_checkpoint_blocks_writing_calls_only_with_policy_refuse() {
     let writes = || {
         let one = Answer::calls(&[("a", "write", "{}"), ("b", "write", r#"{"n":2}"#)]);
         vec![one, Answer::text("ok")]
@@ -600,7 +600,7 @@ async fn when_files_cannot_be_kept_calls_run_unless_they_must_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keeping_files_can_be_cancelled_and_may_break() {
+async fn checkpoint_can_be_cancelled_and_may_fail() {
     let files = FakeCheckpoints::with_failures(|_| ScriptedOutcome::Hangs);
     let write = tool("write", Access::Edit);
     let answer = || vec![Answer::calls(&[("a", "write", "{}")]), Answer::text("ok")];
@@ -645,7 +645,7 @@ async fn result_of(
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_results_go_to_the_store_and_their_ends_to_the_model() {
+async fn large_tool_results_are_stored_and_previewed_to_the_model() {
     let results = FakeResultStore::default();
     let done = ToolOutcome::success_text(large());
     let (shown, _) = result_of(large_results(&results), "look", true, done).await;
@@ -655,7 +655,7 @@ async fn large_results_go_to_the_store_and_their_ends_to_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_must_be_seen_whole_is_not_stored() {
+async fn failed_or_reread_large_results_are_not_replaced_by_a_preview() {
     let results = FakeResultStore::default();
     let whole = ToolOutcome::success_text(large());
     let cases = [
@@ -672,7 +672,7 @@ async fn what_must_be_seen_whole_is_not_stored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_store_that_fails_costs_tokens_and_no_more() {
+async fn failed_result_store_sends_the_large_result_whole() {
     for fate in [ScriptedOutcome::Fails(StoreErrorKind::Full), ScriptedOutcome::Hangs] {
         let results = FakeResultStore::with_failures(move |_| fate.clone());
         let done = ToolOutcome::success_text(large());
@@ -682,7 +682,7 @@ async fn a_result_store_that_fails_costs_tokens_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_secret_is_put_into_the_result_store() {
+async fn large_result_is_redacted_before_it_is_stored() {
     let token = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat();
     let results = FakeResultStore::default();
     let done = ToolOutcome::success_text(format!("{}token: {token}\n{}", large(), large()));
@@ -692,7 +692,7 @@ async fn no_secret_is_put_into_the_result_store() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_in_a_circle_is_recognised_although_its_results_are_stored() {
+async fn repeated_tool_calls_are_detected_despite_stored_large_results() {
     let results = FakeResultStore::default();
     let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text(large()));
     let answers: Vec<_> = (0..8).map(|_| Answer::calls(&[("a", "look", "{}")])).collect();

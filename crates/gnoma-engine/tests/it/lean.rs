@@ -63,7 +63,7 @@ async fn call_that_was_made_twice_is_not_offered_for_a_round() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_message_names_is_read_before_a_lean_arm_is_asked() {
+async fn lean_model_gets_the_path_named_in_the_prompt_read_first() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("src")).unwrap();
     let place = folder.path().canonicalize().unwrap();

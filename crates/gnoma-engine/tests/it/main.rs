@@ -288,7 +288,7 @@ async fn cancelling_works_in_every_state() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_is_asked_and_decides() {
+async fn permission_question_is_answered_with_deny_or_allow() {
     let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("written"));
     let tool = tool.with_preview("-a\n+b\n");
     let one = || Answer::calls(&[("c", "write", "{}")]);
@@ -310,7 +310,7 @@ async fn a_person_is_asked_and_decides() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_that_wait_are_edited_until_they_are_delivered() {
+async fn queued_messages_can_be_edited_until_they_are_sent() {
     let texts =
         |queue: &[&str]| Vec::from_iter(queue.iter().map(|text| vec![Content::from_text(*text)]));
     let edit =
@@ -353,7 +353,7 @@ async fn messages_that_wait_are_edited_until_they_are_delivered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mode_change_holds_from_the_next_call_on() {
+async fn permission_mode_change_applies_from_the_next_call() {
     let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("written"));
     let answers = vec![Answer::calls(&[("c", "write", "{}")]), Answer::text("ok")];
     let mut run = start(answers, vec![tool.clone()], false);
@@ -404,7 +404,7 @@ async fn dropping_the_handle_closes_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_front_end_that_does_not_read_slows_the_model_down() {
+async fn slow_event_reader_applies_backpressure_to_the_model_stream() {
     let delta = |n: u32| Ok(StreamEvent::TextDelta { slot: 0, text: format!("{n} ") });
     let answer = Answer::from_events((0..5_000).map(delta).collect()).then_hang();
     let run = start(vec![answer], vec![], false);
@@ -428,7 +428,7 @@ fn usage_of_turn(events: &[Event]) -> Usage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_is_stopped_counts_what_its_call_took() {
+async fn cancelled_turn_counts_estimated_tokens_of_its_call() {
     let says = StreamEvent::TextDelta { slot: 0, text: "half of an answer".into() };
     let mut run = start(vec![Answer::from_events(vec![Ok(says)]).then_hang()], vec![], false);
     run.say("go");
@@ -442,7 +442,7 @@ async fn a_turn_that_is_stopped_counts_what_its_call_took() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_counts_the_tokens_that_no_provider_reports() {
+async fn turn_estimates_tokens_if_the_provider_reports_no_usage() {
     let answers = vec![Answer::text("a whole answer"), Answer::text("and another one")];
     let mut run = start(answers, vec![], false);
     for _ in 0..2 {

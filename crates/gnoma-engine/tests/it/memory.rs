@@ -76,7 +76,7 @@ async fn twelve_planted_facts_survive_three_compactions_by_a_bad_summariser() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_summary_is_edited_and_a_compaction_taken_back() {
+async fn compaction_summary_can_be_edited_and_undone() {
     let gauge = Arc::default();
     let mut run = begin(None, &gauge);
     for turn in 0..6 {
@@ -116,7 +116,7 @@ fn begins_with(later: &[Arc<Message>], before: &[Arc<Message>]) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prefix_changes_only_where_the_cache_says_so() {
+async fn prompt_prefix_changes_only_at_reported_cache_invalidations() {
     let gauge = Arc::<LastRequest>::default();
     let mut run = begin(Some(200_000), &gauge);
     let modes = gnoma_core::session::PermissionMode::ALL;

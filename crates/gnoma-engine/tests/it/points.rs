@@ -103,7 +103,7 @@ async fn compact(run: &mut Run) -> Vec<Event> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pre_compact_is_told_and_can_block_and_post_compact_gets_the_summary() {
+async fn pre_compact_hook_can_block_and_post_compact_hook_gets_the_summary() {
     let listener = Listener::at(&[PointKind::BeforeCompaction, PointKind::AfterCompaction]);
     let mut run = begin(Vec::new(), &listener, PermissionMode::Auto);
     talk(&mut run, 4).await;
@@ -130,7 +130,7 @@ async fn pre_compact_is_told_and_can_block_and_post_compact_gets_the_summary() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn notification_comes_with_a_question() {
+async fn notification_hook_runs_for_a_permission_question() {
     let listener = Listener::at(&[PointKind::Notification, PointKind::PermissionDenied]);
     let mut run = begin(writes(), &listener, PermissionMode::Auto);
     run.say("write it");
@@ -149,7 +149,7 @@ async fn notification_comes_with_a_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn permission_denied_names_the_call_and_the_reason() {
+async fn permission_denied_hook_gets_the_call_and_the_reason() {
     let listener = Listener::at(&[PointKind::PermissionDenied]);
     let mut run = begin(writes(), &listener, PermissionMode::Plan);
     run.say("write it");
@@ -162,7 +162,7 @@ async fn permission_denied_names_the_call_and_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn post_model_switch_names_the_model_and_nothing_where_gnoma_chooses() {
+async fn post_model_switch_hook_names_the_pinned_model_or_nothing() {
     let listener = Listener::at(&[PointKind::ModelSwitched]);
     let mut run = begin(Vec::new(), &listener, PermissionMode::Auto);
     let name = ModelRef { provider: "fake".into(), model: "m".into() };
@@ -184,7 +184,7 @@ async fn post_model_switch_names_the_model_and_nothing_where_gnoma_chooses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_told_where_nobody_listens() {
+async fn no_hook_runs_without_a_listener() {
     let listener = Listener::at(&[]);
     let mut run = begin(vec![Answer::text("hi")], &listener, PermissionMode::Auto);
     run.say("hello");

@@ -101,7 +101,7 @@ fn sides(firsts: [u64; 2]) -> [Side; 2] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_session_restores_another_ones_placeholder() {
+async fn session_does_not_restore_another_sessions_secret_placeholder() {
     let [mut left, mut right] = sides([1, 5_000]);
     let (of_left, of_right) = (left.tell_secret().await, right.tell_secret().await);
     assert_ne!(of_left, of_right);
@@ -118,7 +118,7 @@ async fn no_session_restores_another_ones_placeholder() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_request_carries_the_placeholders_of_its_own_session_only() {
+async fn request_contains_only_secret_placeholders_of_its_own_session() {
     let [mut left, mut right] = sides([1, 5_000]);
     let (of_left, of_right) = (left.tell_secret().await, right.tell_secret().await);
     for round in 0..3 {
@@ -149,7 +149,7 @@ async fn each_request_carries_the_placeholders_of_its_own_session_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_placeholder_that_two_sessions_share_by_chance_stands_for_ones_own_secret() {
+async fn equal_placeholders_in_two_sessions_restore_each_sessions_secret() {
     let [mut left, mut right] = sides([1, 1]);
     let (of_left, of_right) = (left.tell_secret().await, right.tell_secret().await);
     assert_eq!(of_left, of_right);

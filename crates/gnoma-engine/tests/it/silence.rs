@@ -22,7 +22,7 @@ fn delta(text: &str) -> Result<StreamEvent, gnoma_core::ProviderError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_is_told_of_and_given_up_in_minutes() {
+async fn silent_server_is_reported_and_times_out_within_minutes() {
     let mut run = start(vec![Answer::endless_silence(), Answer::endless_silence()], vec![], false);
     let began = tokio::time::Instant::now();
     run.say("go");
@@ -36,7 +36,7 @@ async fn a_silent_server_is_told_of_and_given_up_in_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn empty_pieces_are_silence() {
+async fn empty_stream_deltas_count_as_silence_for_the_timeout() {
     let pieces = std::iter::once(delta("so")).chain((0..2_000).map(|_| delta("")));
     let empty = Answer::from_events(pieces.collect()).with_event_delay(Duration::from_secs(1));
     let mut run = start(vec![empty, Answer::text("at last")], vec![], false);
@@ -53,7 +53,7 @@ async fn empty_pieces_are_silence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_answer_is_no_silence() {
+async fn slow_answer_does_not_time_out() {
     let slow = (0..20)
         .map(|_| delta("word "))
         .chain([Ok(StreamEvent::Stop(gnoma_core::StopReason::EndTurn))]);

@@ -415,7 +415,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn no_child_spends_what_its_parent_may_not(
+    fn child_session_never_exceeds_the_spending_caps_of_its_parents(
         members in prop::collection::vec(
             (
                 prop::collection::vec(any_call(), 1..6),
@@ -432,7 +432,7 @@ proptest! {
 
 /// No tool runs and nobody waits between two calls when an answer is continued.
 #[test]
-fn a_call_is_settled_before_there_is_room_for_the_next() {
+fn call_is_settled_in_the_ledger_before_the_next_reservation() {
     let usage = Usage { output: 15_000, ..Usage::default() };
     let cut = Call { usage, pause_ms: 0, ending: Ending::Cut };
     let cap = PRICE.cost_micro_usd(&usage) / 2;
@@ -441,7 +441,7 @@ fn a_call_is_settled_before_there_is_room_for_the_next() {
 
 /// Two arms with prices of their own; the first breaks down after its tokens were told.
 #[test]
-fn tokens_of_an_answer_that_was_given_up_are_paid_by_the_price_of_who_gave_them() {
+fn abandoned_answer_is_charged_at_the_price_of_its_model() {
     on_a_clock(async {
         let ledger = FakeLedger::default();
         let usage = Usage { input: 1_000, output: 1_000, ..Usage::default() };
@@ -483,7 +483,7 @@ fn tokens_of_an_answer_that_was_given_up_are_paid_by_the_price_of_who_gave_them(
 }
 
 #[test]
-fn a_session_that_is_dropped_in_the_middle_of_a_call_holds_nothing() {
+fn session_dropped_mid_call_releases_its_ledger_reservation() {
     on_a_clock(async {
         let ledger = FakeLedger::default();
         let provider = Arc::new(FakeProvider::new([Answer::endless_silence()]));
@@ -498,7 +498,7 @@ fn a_session_that_is_dropped_in_the_middle_of_a_call_holds_nothing() {
 }
 
 #[test]
-fn calls_say_which_key_agent_and_server_they_belong_to() {
+fn ledger_calls_record_api_key_agent_and_mcp_server() {
     on_a_clock(async {
         let ledger = FakeLedger::default();
         let tells = || Ok(StreamEvent::Usage(Usage { input: 9, output: 9, ..Usage::default() }));

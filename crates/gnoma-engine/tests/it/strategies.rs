@@ -56,7 +56,7 @@ fn sent(run: &Run) -> Vec<Arc<Message>> {
 
 /// What a model would have written is not asked for, also where the window is full again.
 #[tokio::test(start_paused = true)]
-async fn truncate_leaves_out_the_oldest_messages_and_asks_no_model() {
+async fn compaction_by_truncate_drops_oldest_messages_without_a_model_call() {
     let mut run = begin(Strategy::Truncate, Vec::new(), PersistenceOptions::default());
     talk(&mut run).await;
     for _ in 0..2 {
@@ -81,7 +81,7 @@ async fn truncate_leaves_out_the_oldest_messages_and_asks_no_model() {
 
 /// Nothing is left out: the turn fails instead, and works once a model can write a summary.
 #[tokio::test(start_paused = true)]
-async fn summarize_leaves_nothing_out_where_no_model_can_summarize() {
+async fn compaction_by_summarize_drops_nothing_if_the_summary_fails() {
     let mut run = begin(Strategy::Summarize, Vec::new(), PersistenceOptions::default());
     talk(&mut run).await;
     run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
@@ -109,7 +109,7 @@ async fn summarize_leaves_nothing_out_where_no_model_can_summarize() {
 
 /// Large results go to the result store, and files that have changed since they were read are read again.
 #[tokio::test(start_paused = true)]
-async fn full_sets_large_results_aside_and_reads_changed_files_again() {
+async fn compaction_by_full_stores_large_results_and_rereads_changed_files() {
     let has_changed = Arc::new(AtomicBool::new(false));
     let changed = Arc::clone(&has_changed);
     let reads = FakeTool::new("fs.read", Access::Read, move |call| {

@@ -35,7 +35,7 @@ impl Run {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_come_and_go_between_turns_in_a_stable_order() {
+async fn tool_list_changes_between_turns_in_a_stable_order() {
     let mut run = begin(&["a", "b", "c"], (0..4).map(|_| Answer::text("ok")).collect());
     for change in [None, Some(&["new", "c", "a", "a"][..]), Some(&["a", "c", "new"]), Some(&["b"])]
     {
@@ -52,7 +52,7 @@ async fn tools_come_and_go_between_turns_in_a_stable_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn within_a_turn_tools_come_and_none_goes() {
+async fn tools_can_be_added_but_not_removed_within_a_turn() {
     let calls = |name| Answer::calls(&[("c", name, "{}")]).with_event_delay(Duration::from_secs(1));
     let answers = vec![calls("old"), Answer::text("ok"), calls("old"), Answer::text("ok")];
     let mut run = begin(&["old"], answers);
@@ -116,7 +116,7 @@ fn is_asked(event: &Event) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_asks_in_the_middle_of_its_call() {
+async fn running_tool_can_ask_a_permission_question() {
     let mut run = asking(true);
     run.say("go on");
     let events = run.until(is_asked).await;
@@ -133,7 +133,7 @@ async fn a_tool_asks_in_the_middle_of_its_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_of_a_tool_is_refused_where_nobody_is_there_and_taken_back_at_a_stop() {
+async fn tool_question_is_denied_when_non_interactive_and_withdrawn_on_cancel() {
     let mut run = asking(false);
     run.say("go on");
     let events = run.until_idle().await;
@@ -170,7 +170,7 @@ impl Tool for Impatient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_waits_for_is_taken_back_at_once() {
+async fn abandoned_tool_question_is_withdrawn_at_once() {
     let spec =
         FakeTool::new("asks", Access::Read, |_| ToolOutcome::success_text("")).spec().clone();
     let answers = vec![Answer::calls(&[("c", "asks", "{}")]), Answer::text("ok")];
@@ -208,7 +208,7 @@ impl Tool for Inquires {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_wants_words_gets_words_and_a_yes_is_none() {
+async fn ask_user_tool_gets_the_typed_text_and_treats_allow_as_deny() {
     let words = Reply::Text { text: "the other".into() };
     for (answer, told) in [(words, "Text { text: \"the other\" }"), (Reply::Always, "Deny")] {
         let spec =
@@ -249,7 +249,7 @@ impl Tool for Shows {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_call_shows_comes_before_its_end() {
+async fn tool_progress_events_precede_the_tool_result() {
     let spec =
         FakeTool::new("shows", Access::Read, |_| ToolOutcome::success_text("")).spec().clone();
     let answers = vec![Answer::calls(&[("c", "shows", "{}")]), Answer::text("ok")];

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn it_gives_what_the_whole_would_give_however_it_is_cut() {
+    fn streamed_argument_renaming_is_the_same_for_any_chunk_boundaries() {
         let samples = [
             (
                 "bash",
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_goes_through() {
+    fn streamed_argument_renaming_passes_invalid_json_through() {
         for text in ["", "hello", "{\"file_pa", "[1,2", "{{\"file_path\":}", "\"a\\"] {
             let out = renamed("fs.write", RenameDirection::In, text, 2);
             assert!(out.len() <= text.len(), "{text} {out}");

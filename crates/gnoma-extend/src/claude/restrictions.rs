@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn denying_and_asking_rules_of_claude_become_ours() {
+    fn claude_code_deny_and_ask_rules_are_converted() {
         let project = Path::new("/p");
         for (theirs, ours) in [
             ("Bash(npm run test:*)", "bash(npm run test *)"),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_asked_about_more_widely() {
+    fn claude_code_deny_rule_without_equivalent_becomes_a_wider_ask_rule() {
         let project = Path::new("/p");
         for (theirs, wider) in [
             ("Read(src/[a-z].rs)", "fs.read(src/?.rs) fs.read(/p/src/?.rs)"),

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_forbidden_is_named_without_brackets() {
+    fn claude_code_disallowed_tools_convert_to_tool_names() {
         let forbidden = |text: &str| forbidden_tools(text);
         assert_eq!(forbidden("Bash(*)").unwrap(), ["bash"]);
         assert_eq!(forbidden("mcp__git(*)").unwrap(), ["mcp__git__*"]);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_become_ours() {
+    fn claude_code_permission_rules_are_converted() {
         for (theirs, ours) in [
             ("Bash(npm run test:*)", "bash(npm run test *)"),
             ("Bash(git push origin main)", "bash(git push origin main)"),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_said_so() {
+    fn claude_code_rules_without_equivalent_are_reported() {
         for theirs in [
             "Bash(ls",
             "Bash(ls) x",
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_tools_become_rules() {
+    fn claude_code_allowed_tools_list_is_converted_to_rules() {
         let rules = ["bash(git add *)", "bash(npm test)", "fs.read", "fs.edit"];
         assert_eq!(tool_list("Bash(git add:*), Bash(npm test), Read, Edit"), rules);
         assert_eq!(tool_list("Bash(git add:*) Bash(npm test) Read Edit"), rules);

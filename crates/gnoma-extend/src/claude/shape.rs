@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_go_there_and_back() {
+    fn tool_arguments_round_trip_to_claude_code_format() {
         let samples = [
             (
                 "bash",
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_all_ages_are_known() {
+    fn old_and_new_claude_code_tool_names_are_recognized() {
         for (theirs, ours) in [("Task", "agent"), ("Agent", "agent"), ("MultiEdit", "fs.edit")] {
             assert_eq!(our_name(theirs), ours);
         }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_asked_in_their_form() {
+    fn ask_arguments_convert_to_claude_code_ask_user_question() {
         let ours = json!({"question": "Which?", "choices": ["a", "b"]});
         let theirs = their_input("ask", ours.clone());
         assert_eq!(theirs["questions"][0]["options"][1]["label"], "b");

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_take_the_places_that_the_text_has_for_them() {
+    fn slash_command_arguments_replace_positional_placeholders() {
         assert_eq!(text("all: $ARGUMENTS.", "a b"), "all: a b.");
         assert_eq!(text("$0 then $1", "'a b' c"), "a b then c");
         assert_eq!(text("$ARGUMENTS[0], $ARGUMENTS[1]", "x y"), "x, y");
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_keep_words_together_and_apostrophes_stay() {
+    fn slash_command_arguments_are_split_at_quotes_but_not_apostrophes() {
         for (line, words) in [
             ("l'été d'un 'a b' it's", &["l'été", "d'un", "a b", "it's"][..]),
             (r#"say "a  b" name='x y' '' "it's""#, &["say", "a  b", "name=x y", "", "it's"]),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_and_variables_have_names() {
+    fn slash_command_named_arguments_and_variables_are_expanded() {
         let names = ["issue".to_owned(), "by".to_owned()];
         let variables = [("CLAUDE_SESSION_ID", "s-1".to_owned())];
         let filled = |body: &str, arguments: &str| {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_commands_run_as_one() {
+    fn slash_command_shell_block_runs_as_one_command() {
         let command = |text: &str| PromptPart::Command(text.to_owned());
         let words = |text: &str| PromptPart::Text(text.to_owned());
         let wanted = [words("now:\n"), command("date\nls x"), words("\nthen")];
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_run_only_where_they_stand_apart() {
+    fn slash_command_inline_shell_runs_only_at_a_word_start() {
         let command = |text: &str| PromptPart::Command(text.to_owned());
         let words = |text: &str| PromptPart::Text(text.to_owned());
         assert_eq!(said("!`date`", ""), [command("date")]);
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_put_in() {
+    fn slash_command_at_mentions_include_files() {
         let said = text("look at @a.txt, me@a.txt and @nobody.", "");
         assert_eq!(
             said,
@@ -367,7 +367,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_written_behind_a_name_never_becomes_a_command(
+        fn slash_command_arguments_never_become_shell_commands(
             body in "[a-z !`$0@.\n]{0,40}", arguments in "[a-z!`@$ ]{0,20}",
         ) {
             let plain = said(&body, "").iter().filter(|it| matches!(it, PromptPart::Command(_))).count();

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_is_read() {
+    fn front_matter_scalars_lists_and_maps_are_parsed() {
         let (fields, rest) = read(
             "---\nname: pdf\ndescription: Reads: a PDF # yes\nallowed-tools: Bash(git add:*, x), Read\n\
              list:\n  - one\n  - \"two\"\nmetadata:\n  author: me\n  version: '1.0'\n\
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_told_and_the_rest_is_read() {
+    fn front_matter_faults_are_reported_and_other_fields_are_parsed() {
         let (fields, _) = read("---\nname: \"a\n: [\nname: b\nlist: [a\n---\n");
         assert_eq!(fields.faults.len(), 4, "{:?}", fields.faults);
         assert_eq!(fields.text_field("name").unwrap(), "a");
@@ -370,14 +370,14 @@ mod tests {
     }
 
     #[test]
-    fn field_behind_a_tab_is_named() {
+    fn front_matter_field_indented_by_a_tab_is_reported() {
         let (fields, _) = read("---\nname: k\n\tdescription: tab\n---\n");
         assert!(fields.text_field("description").is_none(), "{fields:?}");
         assert!(fields.faults[0].starts_with("`description` begins with a tab"), "{fields:?}");
     }
 
     #[test]
-    fn what_is_written_in_another_way_is_read() {
+    fn front_matter_in_toml_list_or_after_html_comments_is_parsed() {
         for text in [
             "---\nDescription: d\n---\nbody",
             "<!-- licence -->\n<!-- of\nmany lines -->\n\n---\ndescription: d\n---\nbody",
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_that_begins_no_comment_is_text() {
+    fn front_matter_hash_without_preceding_blank_is_no_comment() {
         for (value, text) in [
             ("Use #1: x", "Use #1: x"),
             ("see #123 and C#", "see #123 and C#"),
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_without_an_end_are_read_up_to_the_first_line_that_is_none() {
+    fn unterminated_front_matter_ends_at_the_first_line_that_is_no_field() {
         let (fields, rest) = read("---\nname: a\nlist:\n  - b\n\n# Title\nText: x\n");
         assert_eq!(
             (fields.text_field("name").unwrap(), fields.text_field("list").unwrap()),
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_need_quotes_are_read_as_they_are_meant() {
+    fn front_matter_unquoted_values_with_colons_are_parsed_as_text() {
         for (value, text) in [
             ("Use when: the user asks. Examples: a, b", "Use when: the user asks. Examples: a, b"),
             ("Use when: x\n  and y: z", "Use when: x and y: z"),
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_would_grow_are_left_out() {
+    fn front_matter_yaml_bombs_are_omitted() {
         use super::yaml::{MAX_DEPTH, MAX_NODES};
         let deep = "[".repeat(MAX_DEPTH + 2) + &"]".repeat(MAX_DEPTH + 2);
         let wide = format!("[{}]", "a, ".repeat(MAX_NODES));
@@ -500,7 +500,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_read(text in "(---\n)?[-a:\\[\\]\"'|> \n#é]{0,60}(\n---\n)?.{0,9}") {
+        fn front_matter_split_accepts_any_text(text in "(---\n)?[-a:\\[\\]\"'|> \n#é]{0,60}(\n---\n)?.{0,9}") {
             if let Some((_, rest)) = FrontMatter::split(&text) {
                 proptest::prop_assert!(text.ends_with(rest));
             }

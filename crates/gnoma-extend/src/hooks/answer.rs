@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn text_beside_one_json_object_is_not_called_several_objects() {
+    fn hook_output_with_text_beside_json_is_reported_as_such() {
         let deny = r#"{"decision":"block","reason":"no"}"#;
         let point = Point::BeforeTool { call: call() };
         let told = |output: &str| said(false, "PreToolUse", &point, output).notices.join("; ");
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_fails_closed_does_so_where_it_cannot_be_read() {
+    fn fail_closed_hook_blocks_if_its_output_cannot_be_parsed() {
         let point = Point::BeforeTool { call: call() };
         let cut = r#"{"decision": "blo"#;
         assert!(said(true, "PreToolUse", &point, cut).block.is_some());
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_denial_counts_whatever_is_printed_around_it() {
+    fn hook_denial_counts_with_other_text_around_its_json() {
         let before = Point::BeforeTool { call: call() };
         let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}"#;
         for output in
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn a_denial_counts_also_from_a_hook_that_fails() {
+    fn hook_denial_counts_even_if_the_hook_fails() {
         let before = Point::BeforeTool { call: call() };
         let deny = r#"{"decision": "block", "reason": "no"}"#;
         for end in [HookEnd::Code(1), HookEnd::Code(139), HookEnd::TimedOut] {
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_code_1_abstains_only_in_silence_and_not_where_a_hook_must_not_fail() {
+    fn hook_exit_code_1_abstains_only_without_stderr_and_not_if_fail_closed() {
         let run = |point: &Point, fails_closed: bool, stderr: &str| {
             let own = HookContract::Own;
             let hook = Hook { contract: own, ..hook(fails_closed, "pre_tool_use", point.kind()) };
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn text_with_json_in_it_stays_context() {
+    fn session_start_hook_text_containing_json_is_added_as_context() {
         let point = Point::SessionStart { is_resumed: false };
         let text = "Notes\n{\"level\": \"info\"}\nmore";
         assert_eq!(said(false, "SessionStart", &point, text).context, [text]);
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_input_is_what_runs_or_nothing_does() {
+    fn hook_updated_input_replaces_the_tool_arguments_or_blocks_the_call() {
         let before = Point::BeforeTool { call: call() };
         let asked = Point::PermissionAsked { call: call(), reason: String::new() };
         let fields = |input: &str| {

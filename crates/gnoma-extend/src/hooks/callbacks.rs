@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn who_denies_asks_or_changes_beats_who_allows() {
+    fn hook_deny_ask_or_changed_input_overrides_an_allow() {
         let some = || Some("why".to_owned());
         let denies = PointAnswer { block: some(), ..PointAnswer::default() };
         let asks = PointAnswer { ask: some(), ..PointAnswer::default() };

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_taken_as_they_are_but_for_folders() {
+    fn hook_command_words_are_quoted_except_plugin_root() {
         assert_eq!(quote_word("it's $HOME"), r"'it'\''s $HOME'");
         let script = "${CLAUDE_PLUGIN_ROOT}/a b.sh";
         assert_eq!(quote_word(script), r#"''"${CLAUDE_PLUGIN_ROOT}"'/a b.sh'"#);

@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn one_hook_in_the_place_of_a_list_runs() {
+    fn single_hook_object_instead_of_a_list_is_accepted() {
         for hooks in [
             r#"{"PreToolUse":[{"matcher":"Bash","hooks":{"type":"command","command":"exit 2"}}]}"#,
             r#"{"PreToolUse":{"matcher":"Bash","hooks":[{"type":"command","command":"exit 2"}]}}"#,
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_and_permissions_of_another_shape_are_named() {
+    fn malformed_hook_and_permission_settings_are_reported_with_their_path() {
         for (text, place) in [
             (
                 r#"{"hooks":{"PreToolUse":[{"matcher":"Bash","command":"exit 2"}]}}"#,

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn matchers_are_read_as_measured() {
+    fn hook_matchers_match_tool_names_like_claude_code() {
         let fits = |matcher: &str, tool: &str| Matcher::from_pattern(matcher).matches_name(tool);
         for all in ["", "*", " "] {
             assert!(fits(all, "bash") && fits(all, "fs.read"));

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_found_behind_and_before_other_output() {
+    fn hook_json_is_found_before_and_after_other_output() {
         let deny = r#"{"hookSpecificOutput":{"permissionDecision":"deny"}}"#;
         let value: Value = serde_json::from_str(deny).unwrap();
         let pretty = serde_json::to_string_pretty(&value).unwrap();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_in_a_list_behind_a_comment_or_of_one_word_is_read() {
+    fn hook_json_in_a_list_or_behind_a_comment_is_parsed() {
         let deny = json!({"decision": "block", "reason": "no"});
         for output in [
             format!("[{deny}]"),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_denial_is_seen_in_whatever_place_and_form() {
+    fn hook_denial_is_recognized_in_every_field_and_spelling() {
         for value in [
             json!({"decision": "block"}),
             json!({"permissionDecision": "deny"}),

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ends_of_a_long_output_are_read() {
+    fn long_hook_output_retains_both_ends() {
         let long = format!("begin\n{}\nend", "line of a log\n".repeat(300_000));
         let mut collected = Vec::new();
         for piece in long.as_bytes().chunks(8 << 10) {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_long_output_in_utf16_is_read() {
+    fn long_hook_output_in_utf16_retains_its_end() {
         let long = format!("\u{feff}{}{{\"decision\": \"block\"}}\n", "a log\n".repeat(150_000));
         let long: Vec<u8> = long.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let mut collected = Vec::new();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_continues_by_itself_also_in_utf16() {
+    fn async_hook_output_in_utf16_is_recognized() {
         let line = "{\"async\": true, \"asyncTimeout\": 5}\r\nmore";
         let utf16: Vec<u8> = line.encode_utf16().flat_map(u16::to_le_bytes).collect();
         for output in [line.as_bytes(), &utf16] {

@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_get_listed_variables_alone_and_projects_no_keys() {
+    fn http_hook_headers_expand_only_listed_variables_and_no_keys_for_projects() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let reach = HookReach {
             variables: vec![pair("A", "one"), pair("A_KEY", "two"), pair("B", "three")],
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_holds_the_facts_once() {
+    fn prompt_hook_question_contains_the_hook_input_once() {
         assert_eq!(build_question("Is $ARGUMENTS fine?", "{}"), "Is {} fine?");
         assert_eq!(build_question("Fine?", "{}"), "Fine?\n\nThe facts:\n{}");
     }

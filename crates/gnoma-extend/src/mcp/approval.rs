@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_after_approval_is_withheld_until_it_is_approved_again() {
+    fn mcp_tool_changed_after_approval_is_withheld_until_approved_again() {
         let mut known = KnownTools::default();
         let first = known.compare_list("s", vec![tool("add", "adds"), tool("sub", "subtracts")]);
         assert_eq!((first.offered.len(), first.changed.len(), first.new.len()), (2, 0, 0));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_was_gone_for_a_while_is_not_new() {
+    fn mcp_tool_that_reappears_changed_needs_approval_again() {
         let mut known = KnownTools::default();
         known.compare_list("s", vec![tool("add", "adds")]);
         known.compare_list("s", vec![]);

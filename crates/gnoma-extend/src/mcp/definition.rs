@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_as_other_programs_write_it() {
+    fn mcp_json_of_other_programs_is_parsed() {
         let found = read(
             r#"{"mcpServers": {
                 "files": {"command": "npx", "args": ["-y", "x", "${HOME}/notes"], "env": {"A": "${B:-b}"}},
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_switches_without_quotes_are_arguments_and_variables() {
+    fn mcp_json_accepts_numbers_and_booleans_as_args_and_env() {
         let found = read(
             r#"{"mcpServers": {"a": {"command": "x", "args": ["--port", 8080], "env": {"PORT": 8080, "DEBUG": true}},
                 "b": {"command": "x", "env": {"LIST": [1]}}}}"#,
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_said() {
+    fn invalid_mcp_server_definitions_are_reported() {
         let found = read(
             r#"{"mcpServers": {"a b": {"command": "x"}, "n": {}, "v": {"command": "${NO}"}, "s": {"type": "sse", "url": "u"}}}"#,
         );

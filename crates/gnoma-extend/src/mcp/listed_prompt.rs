@@ -85,7 +85,7 @@ mod tests {
     use super::{super::lists::Collector, *};
 
     #[test]
-    fn a_broken_argument_or_prompt_costs_only_itself() {
+    fn invalid_mcp_prompt_or_argument_is_skipped_without_the_others() {
         let mut all = Collector::<ListedPrompt>::new();
         all.add_page(&json!({"prompts": [
             {"name": "a", "arguments": [{"name": "x", "required": true}, {"name": 1}, {"name": "y", "required": "no"}]},

@@ -81,7 +81,7 @@ mod tests {
     use super::{super::lists::Collector, *};
 
     #[test]
-    fn tools_whose_fields_are_odd_are_offered_and_those_without_a_usable_schema_are_named() {
+    fn mcp_tools_with_odd_fields_are_offered_and_invalid_schemas_are_reported() {
         let read = |tool: Value| {
             let mut all = Collector::<ListedTool>::new();
             let sound = json!({"name": "hello", "inputSchema": {"type": "object"}});

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_ends_at_a_repeated_cursor_and_doubles_are_dropped() {
+    fn mcp_list_pagination_ends_at_a_repeated_cursor_without_duplicates() {
         for cursor in [json!(""), json!("x"), json!(0)] {
             let page = json!({"words": [{"name": "a"}, {"name": "b"}], "nextCursor": cursor});
             let (all, asked) = pages(|_| page.clone());
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_read_to_the_end_also_with_an_empty_cursor() {
+    fn mcp_list_pagination_continues_with_an_empty_cursor() {
         let (all, asked) = pages(|at| match at {
             "first" => json!({"words": [{"name": "a"}], "nextCursor": ""}),
             "" => json!({"words": [{"name": "b"}], "nextCursor": "2"}),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_element_costs_nothing_but_itself_and_is_named() {
+    fn invalid_mcp_list_element_is_skipped_and_reported() {
         let broken = [
             json!(null),
             json!("b"),
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_left_out_is_counted() {
+    fn omitted_mcp_list_elements_are_counted() {
         let more = Word::MAX + 20;
         let words: Vec<_> = (0..more).map(|at| json!({"name": format!("w{at}")})).collect();
         let (all, _) = pages(|_| json!({ "words": words }));

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_what_every_provider_takes_and_stay_apart() {
+    fn mcp_tool_names_are_valid_for_every_provider_and_unique() {
         assert_eq!(qualified_tool_name("git", "git_log"), "mcp__git__git_log");
         let long = "x".repeat(100);
         let names = [
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_names_a_server_by_its_words_or_its_tools() {
+    fn mcp_server_is_recognized_in_a_message_by_its_name_or_tools() {
         for text in ["Use Git: log", "call mcp__git__git_log", "@git:repo://x", "the git-server"] {
             assert!(is_named("git", text), "{text}");
         }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_cannot_take_the_place_of_another_by_its_name() {
+    fn mcp_server_names_cannot_imitate_another_server() {
         for name in ["a__b", "_a", "a_", "", "a b", "a/b", "mcp__x", "ä"] {
             assert!(check_server(name).is_err(), "{name}");
         }

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_filled_by_defaults_or_by_words_and_else_declined() {
+    fn mcp_elicitation_form_is_filled_from_defaults_or_text_or_declined() {
         let fields =
             json!({"name": {"type": "string", "default": "Bo"}, "age": {"type": "integer"}});
         let optional = asked(fields.clone(), &["name"]);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_secrets_is_warned_about() {
+    fn mcp_elicitation_that_asks_for_secrets_shows_a_warning() {
         let secret = asked(json!({"x": {"type": "string", "description": "your API key"}}), &["x"]);
         assert!(secret.to_question("s").unwrap().text.contains("Careful"));
         let plain = asked(json!({"x": {"type": "string"}}), &["x"]);

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_images_and_errors_are_passed_on() {
+    fn mcp_result_text_images_and_errors_are_passed_on() {
         let done = read(json!({"content": [
             {"type": "text", "text": "one"},
             {"type": "image", "mimeType": "image/png", "data": "aGk="},
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_no_image_is_left_out_and_said() {
+    fn mcp_result_parts_that_are_too_large_or_no_image_are_omitted_with_a_note() {
         let huge = "x".repeat(MAX_TEXT_BYTES + 10);
         let ToolOutcome::Done(output) = read(json!({"content": [
             {"type": "text", "text": huge},
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_cannot_be_read_is_named_and_costs_nothing_but_itself() {
+    fn invalid_mcp_result_part_is_reported_and_the_others_are_passed_on() {
         for (part, named) in [
             (json!({"type": "hologram", "x": 1}), "`hologram`"),
             (json!({"type": "text"}), "cannot be read"),

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_found_by_name_and_by_what_they_do() {
+    fn mcp_tool_search_ranks_by_name_and_description() {
         let tools = [
             ("mcp__git__log", "Shows commits"),
             ("mcp__fs__read", "Reads a file"),

@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_over_several_lines_is_read_and_other_lines_are_a_log() {
+    fn mcp_stdio_reads_multi_line_messages_and_logs_other_lines() {
         let message = json!({"jsonrpc": "2.0", "id": 7, "result": {"a": ["}", {"b": "\\\"{"}], "c": [{"id": 7, "result": 1}, {"method": "GET"}]}});
         let whole = ServerRpcMessage::Response(7, Ok(message["result"].clone()));
         let pretty = serde_json::to_string_pretty(&message).unwrap();

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_says_little_of_itself_is_used_and_what_is_odd_is_said() {
+    fn mcp_initialize_result_with_missing_or_odd_fields_is_accepted_with_notes() {
         let whole = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "prompts": null}});
         let info = ServerInfo::from_answer(&whole, false);
         assert!(

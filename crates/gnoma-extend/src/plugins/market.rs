@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marketplace_is_read_and_what_cannot_be_installed_is_said() {
+    fn plugin_marketplace_is_parsed_and_unsupported_plugins_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(".claude-plugin")).unwrap();
         assert_eq!(Market::read(folder.path()).unwrap(), None);

@@ -405,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_of_git_that_names_the_cause_is_shown() {
+    fn plugin_git_clone_error_shows_the_line_with_the_cause() {
         let advice = "fatal: Could not read from remote repository.\n\nPlease make sure you have the \
                       correct access rights\nand the repository exists.\n";
         for (first, cause_of) in [
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_who_logs_in_is_kept() {
+    fn plugin_source_url_is_saved_without_credentials() {
         for (source, kept) in [
             ("https://me:s3cret@h.example/a.git#v1", "https://h.example/a.git#v1"),
             ("demo@https://t0ken@h.example/a", "demo@https://h.example/a"),
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_ends_with_all_that_it_has_started() {
+    fn plugin_download_timeout_kills_all_child_processes() {
         let folder = tempfile::tempdir().unwrap();
         let mut slow = Command::new("sh");
         slow.args(["-c", "sleep 1000 & echo $! > pid; wait"]).current_dir(folder.path());

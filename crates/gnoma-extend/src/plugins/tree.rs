@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_lead_elsewhere_or_pass_for_others_are_refused() {
+    fn plugin_file_names_with_traversal_or_case_collisions_are_refused() {
         for name in ["/etc/passwd", "../x", "a/../../x", "~/x", "a\\b", "a\nb", "", "a/b.", "c /d"]
         {
             assert!(check_path(name).is_err(), "{name:?}");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_and_right_is_part_of_the_hash_and_links_out_are_refused() {
+    fn plugin_hash_covers_content_and_permissions_and_outside_symlinks_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("hooks")).unwrap();

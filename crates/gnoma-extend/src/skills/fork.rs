@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_elf_gets_what_both_the_skill_and_its_agent_allow() {
+    fn forked_skill_gets_the_tools_that_both_skill_and_agent_allow() {
         assert_eq!(tools_of(None, ""), (Value::Null, Value::Null));
         assert_eq!(tools_of(None, "general-purpose"), (Value::Null, Value::Null));
         assert_eq!(tools_of(None, "Explore"), (Value::Null, json!(READING)));

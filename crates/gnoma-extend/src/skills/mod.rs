@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_skill_hides_no_other() {
+    fn skill_list_truncates_a_large_description_and_lists_all_skills() {
         let (large, name) = ("x".repeat(100_000), "n".repeat(100_000));
         let all = [named("a", &large), named(&name, &large), named("z", "small one")];
         let text = render_skill_list(&all);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_are_no_list_are_refused_and_other_fields_named() {
+    fn skill_with_malformed_allowed_tools_is_rejected() {
         let read = |more: &str| {
             let text = format!("---\ndescription: d\n{more}---\nbody");
             parse_skill(ExtensionSource::User, Path::new("x/SKILL.md"), &text, &mut Vec::new())

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_loaded_or_said_is_known_again() {
+    fn loaded_skills_are_restored_from_a_resumed_session() {
         let call = |name: &str, arguments: serde_json::Value| {
             let arguments = RawJson::from_value(&arguments).unwrap();
             ToolCall::new(CallId::new("a"), name, arguments)

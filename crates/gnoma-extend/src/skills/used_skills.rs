@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn skill_counts_for_the_turn_that_used_it_and_its_text_stays() {
+    fn used_skill_is_counted_per_turn_and_its_text_is_retained() {
         let used = UsedSkills::default();
         used.record_use("pdf", "Read it.".to_owned());
         used.record_use("pdf", "Read it.".to_owned());

@@ -194,7 +194,7 @@ mod tests {
     ];
 
     #[test]
-    fn folders_are_taken_or_refused_as_by_the_reference() {
+    fn skill_folders_are_validated_like_the_reference_validator() {
         for (folder, text, is_valid) in REFERENCE {
             let mut text = format!("---\n{text}");
             for length in [1024, 1025, 501] {

@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_that_are_wrong_are_named() {
+    fn invalid_task_argument_definitions_are_explained() {
         for (name, written, part) in [
             ("Version", "version", "cannot name an argument"),
             ("1a", "text", "cannot name an argument"),

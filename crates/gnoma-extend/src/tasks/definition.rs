@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn command_of_another_program_is_a_task_of_one_step() {
+    fn slash_command_file_is_parsed_as_a_task_of_one_step() {
         let task =
             parse_task("fix", "---\ndescription: fix it\narguments: [issue, by]\n---\nFix $issue.")
                 .unwrap();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn task_file_errors_name_their_line() {
         for (text, told) in [
             (
                 "---\npermision: plan\n---\nx",

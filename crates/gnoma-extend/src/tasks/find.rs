@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_are_found_and_those_that_are_wrong_named_with_file_and_line() {
+    fn tasks_are_found_and_invalid_ones_reported_with_file_and_line() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         let places = places(&root);

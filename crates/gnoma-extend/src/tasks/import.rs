@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn all_words_and_named_words_are_arguments() {
+    fn imported_slash_command_placeholders_become_task_arguments() {
         let usage = |text: &str, named: bool| {
             let imported = import_command("t", text, named).unwrap();
             parse_task("t", &imported.text).unwrap().usage()
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_would_run_or_ask_stays_a_prompt() {
+    fn imported_text_that_looks_like_a_command_or_question_stays_a_prompt() {
         for text in [
             "```sh\nrm -rf x\n```",
             "? Push it?",

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_items_become_steps() {
+    fn task_repair_splits_lines_and_list_items_into_steps() {
         let split = propose_repair("t", TASK, "B", &[], &[]).unwrap();
         assert_eq!(titles(&split), ["A", "make", "git tag \"$v\"", "C"]);
         assert_eq!(parse_task("t", &split).unwrap().steps[2].options.timeout_s, Some(90));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_person_did_instead_takes_the_place_of_the_step() {
+    fn task_repair_replaces_a_failed_step_by_the_commands_that_the_user_ran() {
         let turn = |message: &str, commands: &[&str]| PastTurn {
             message: message.to_owned(),
             calls: commands.iter().map(|it| PastCall::Command((*it).to_owned())).collect(),
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn prompt_is_split_into_what_ran_when_it_went_well() {
+    fn task_repair_splits_a_prompt_into_the_commands_of_a_successful_run() {
         let turn = |message: &str, calls: Vec<PastCall>, ended_well: bool| PastTurn {
             message: message.to_owned(),
             calls,

@@ -64,7 +64,7 @@ mod tests {
     use super::{super::fault::FIELDS, *};
 
     #[test]
-    fn schema_has_the_fields_that_are_read() {
+    fn task_schema_lists_the_fields_that_the_parser_accepts() {
         let schema = task_schema();
         let mut properties: Vec<_> =
             schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();

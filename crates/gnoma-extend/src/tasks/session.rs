@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_would_be_options_or_headings_of_a_step_are_neither() {
+    fn task_from_session_escapes_step_options_and_headings() {
         let messages = [
             "Tag HEAD@{1} {parallel",
             "Show {timeout=1s}",
@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn values_that_must_be_given_come_first() {
+    fn task_from_session_puts_required_arguments_first() {
         let messages = ["Write docs/CHANGELOG.md for v1.2.0".to_owned()];
         let draft = draft_from_messages("t", "s1", &messages).unwrap();
         assert_eq!(parse_task("t", &draft.text).unwrap().usage(), "t VERSION [FILE]");
     }
 
     #[test]
-    fn what_was_said_to_a_model_stays_a_prompt() {
+    fn task_from_session_leaves_code_and_question_messages_as_prompts() {
         let messages = ["?? what is this", "```sh\nrm -rf x\n```"].map(str::to_owned);
         let draft = draft_from_messages("t", "s1", &messages).unwrap();
         let task = parse_task("t", &draft.text).unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_values_stay() {
+    fn task_from_session_does_not_turn_ordinary_words_into_arguments() {
         for word in ["and/or", "1", "a", "TCP/IP", "e.g", "--flag", "src/", "...", "x..y"] {
             assert_eq!(kind_of(bare_word(word)), None, "{word}");
         }

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_saved_found_limited_and_held_by_one() {
+    fn task_runs_are_saved_listed_limited_and_locked() {
         let folder = tempfile::tempdir().unwrap();
         let store = RunStore::new(folder.path().join("runs"));
         assert!(store.runs(None).is_empty());
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn record_that_was_just_saved_or_goes_on_is_never_deleted() {
+    fn task_run_record_just_saved_or_still_running_is_never_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let store = RunStore::new(folder.path().join("runs"));
         let _running = store.lock_run("00010").unwrap();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn record_that_cannot_be_written_leaves_the_earlier_one() {
+    fn task_run_record_that_cannot_be_written_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let store = RunStore::new(folder.path().join("file"));
         fs::write(folder.path().join("file"), "").unwrap();

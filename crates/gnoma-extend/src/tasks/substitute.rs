@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_a_text_become_values_and_others_stay() {
+    fn task_argument_names_in_text_are_replaced_and_others_stay() {
         let fill = |text: &str| fill_text(text, &values()[..1]);
         assert_eq!(fill("Tag $version, ${version}!"), "Tag v1, v1!");
         assert_eq!(fill("${version:-x}"), "${version:-x}");
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn variable_with_a_slip_is_found_unless_the_command_sets_it() {
+    fn misspelled_task_variable_is_found_unless_the_command_sets_it() {
         let found = |command: &str| misspelt_variable(command, &["version", "v"]);
         assert_eq!(found("rm -rf \"$verson/\""), Some(("verson".to_owned(), "version")));
         assert_eq!(found("rm -rf \"${versions}/x\""), Some(("versions".to_owned(), "version")));

@@ -167,7 +167,7 @@ mod tests {
         diff --git \"a/t\\tb\\303\\274\\\"\" \"b/t\\tb\\303\\274\\\"\"\nold mode 100644\nnew mode 100755\n";
 
     #[test]
-    fn lines_of_files_pass_for_no_headers() {
+    fn diff_content_lines_are_not_taken_for_headers() {
         let files = parse(HOSTILE.as_bytes());
         let names: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(names, ["src/a.rs", "p q.txt", "i.png", "n", "t\tbü\""]);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_has_numbers_and_an_end() {
+    fn rendered_diff_has_line_numbers_and_a_size_limit() {
         let files = parse(HOSTILE.as_bytes());
         let (text, left_out) = render_changes(&files);
         assert!(
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_read_without_a_fault() {
+    fn malformed_diff_does_not_panic() {
         for text in [
             "@@ -1 +1 @@\n+x",
             "diff --git \n@@ -4294967295,4294967295 +4294967295,2 @@\n+a\n+b\n+c",

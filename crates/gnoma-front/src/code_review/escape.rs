@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_acts_in_markdown() {
+    fn markdown_escaping_disarms_html_mentions_links_and_ci_commands() {
         let hostile = "<img src=x onerror=y>\n::set-output name=a::b\n/merge\n@team #12 !7 ![p](http://e.org/?q) www.e.org \
             ##[add-mask]x `code` | a\u{202e}b";
         let text = markdown(hostile);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_json_is_no_command_and_means_the_same() {
+    fn json_line_has_no_ci_command_and_parses_to_the_same_value() {
         let value = json!({ "a": "x ##[set-output name=a]b\n::c" });
         let text = json_line(&value);
         assert!(!text.contains("##[") && text.lines().count() == 1);

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_comments_on_lines_of_the_change_count() {
+    fn review_accepts_only_comments_on_changed_lines() {
         let files =
             diff::parse(b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -4,2 +4,2 @@\n x\n-y\n+z\n");
         let comment = |path: &str, line: i64, level: &str| json!({ "path": path, "line": line, "level": level, "title": "t", "message": "m" });

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_entry_that_says_most_wins() {
+    fn most_specific_firewall_policy_entry_wins() {
         let policy = Policy {
             entries: vec![
                 entry("aws-*", "", "", FirewallAction::Block),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allowed_value_is_known_by_its_hash_alone() {
+    fn firewall_allowlist_matches_secrets_by_hash_and_never_prints_them() {
         let list = [AllowedHash::from_value("other"), AllowedHash::from_value("example-value")];
         assert!(AllowedHash::contains_value(&list, "example-value"));
         assert!(!AllowedHash::contains_value(&list, "example-valuE"));

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_contents_is_told_from_what_lists() {
+    fn git_commands_that_print_file_contents_differ_from_those_that_list_names() {
         for text in [
             "git show",
             "git show HEAD",
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_limit_what_is_shown_when_they_are_plain() {
+    fn git_pathspec_limits_shown_contents_only_if_it_is_a_plain_path() {
         for (text, is_limited) in [
             ("git log -p -- src", true),
             ("git show HEAD -- a b/c", true),

@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_that_run_programs_are_named_however_they_are_written() {
+    fn git_config_settings_that_run_programs_are_detected_in_any_spelling() {
         for (text, expected) in [
             ("[core]\n\tfsmonitor = ./x\n", "core.fsmonitor"),
             ("[core] fsmonitor=./x", "core.fsmonitor"),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repositories_usually_have_runs_nothing() {
+    fn usual_git_config_has_no_setting_that_runs_a_program() {
         let usual = "# kept by git\n[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
             \tlogallrefupdates = true\n\thooksPath = .husky/_\n\tfsmonitor = true\n\tsshCommand = ssh -i ~/.ssh/work\n\
             [remote \"origin\"]\n\turl = git@example.org:a/b.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\

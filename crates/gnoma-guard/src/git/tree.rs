@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_only_write_the_work_tree_are_known() {
+    fn git_commands_that_only_write_the_worktree_are_recognized() {
         for line in [
             "git stash -u",
             "git stash pop",
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_set_which_branch_follows_which_write_settings() {
+    fn git_branch_tracking_remote_and_config_commands_write_git_config() {
         for line in [
             "git branch -D old",
             "git -C sub switch -c t --track main",

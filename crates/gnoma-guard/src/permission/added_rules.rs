@@ -51,7 +51,7 @@ mod tests {
     use crate::permission::{Origin, Permissions};
 
     #[test]
-    fn rules_come_and_go_while_a_session_runs() {
+    fn session_permission_rules_can_be_added_and_removed_while_it_runs() {
         let since = AddedRules::default();
         let permissions = Arc::new(Permissions::default().with_since(since.clone()));
         let rule = |action, text| Rule::parse(action, text, Origin::Session).unwrap();

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_compared_whole_and_in_order() {
+    fn bash_allow_rule_matches_whole_command_words_in_order() {
         for (rule, command, covered) in [
             ("git status", "git status", true),
             ("git status", "git status -s", false),
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_meant_is_found() {
+    fn bash_deny_rule_matches_full_program_paths_and_maybe_unknown_words() {
         for (rule, command, expected) in [
             ("rm *", "rm -rf x", Match::Yes),
             ("rm *", "/bin/rm x", Match::Yes),
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_never_allow_may_leave_words_and_parts_open() {
+    fn bash_deny_rule_may_have_wildcards_between_and_inside_words() {
         for (rule, command, expected) in [
             ("git push * --force", "git push origin main --force", Match::Yes),
             ("git push * --force", "git push --force", Match::Yes),
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn only_words_of_one_command_are_a_rule() {
+    fn bash_rule_with_shell_operators_or_bare_wildcard_is_rejected() {
         for text in ["", "*", "a; b", "a && b", "a > f", "a $(b)", "gh:*", "a * b", "a 'b", "a\\"] {
             assert!(CommandWords::parse(text, false).is_err(), "{text}");
         }
@@ -446,7 +446,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_print_as_they_are_read(words in prop::collection::vec("[^\\p{C}]{0,8}", 1..6), more: bool) {
+        fn command_words_round_trip_through_display_and_parse(words in prop::collection::vec("[^\\p{C}]{0,8}", 1..6), more: bool) {
             let words = words.into_iter().map(RuleWord::Plain).collect();
             let words = CommandWords { words, more };
             prop_assert_eq!(CommandWords::parse(&words.to_string(), false).unwrap(), words);

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_read_one_way_or_not_at_all() {
+    fn host_of_rejects_ambiguous_urls_with_userinfo_backslash_or_unicode() {
         for (address, host) in [
             ("https://Example.com/x?y", Some("example.com")),
             ("http://example.com:8080", Some("example.com")),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn allowing_is_exact_and_forbidding_reaches_below() {
+    fn host_allow_rule_is_exact_and_host_deny_rule_covers_subdomains() {
         let host = HostPattern::parse("example.com", false).unwrap();
         assert!(host.covers_host("example.com") && !host.covers_host("www.example.com"));
         assert!(host.touches_host("www.example.com") && !host.touches_host("notexample.com"));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_a_host() {
+    fn host_pattern_rejects_urls_top_level_domains_and_inner_wildcards() {
         for text in ["", "*", "*.com", "https://example.com", "example.com/x", "a.*.com", "a b"] {
             assert!(HostPattern::parse(text, false).is_err(), "{text}");
         }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn forbidding_is_about_a_host_however_it_is_written() {
+    fn host_deny_rule_matches_percent_encoding_case_and_trailing_dot() {
         let rule = HostPattern::parse("Evil.example", true).unwrap();
         for host in [
             "evil.example",

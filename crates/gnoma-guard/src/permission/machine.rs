@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_ports_and_mounts_are_shown() {
+    fn ps_ss_df_and_proc_commands_get_the_machine_view() {
         for line in [
             "ps aux | grep dev",
             "pgrep -f vite || echo not running",
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn services_and_what_looks_into_processes_are_outside() {
+    fn docker_lsof_kill_and_sudo_commands_run_outside_the_sandbox() {
         for line in [
             "docker ps 2>/dev/null | grep web || echo not running",
             "lsof -i :3000",
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn services_that_are_not_there_are_asked_in_the_sandbox() {
+    fn docker_command_without_a_docker_service_runs_in_the_sandbox() {
         for (line, expected) in [
             ("docker ps | head; echo rc=$?", MachineView::Absent),
             ("docker --version", MachineView::None),
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_about_the_machine_are_never_tried() {
+    fn commands_that_inspect_processes_are_never_run_on_trial() {
         for line in [
             "ps aux | grep [h]ttp.server",
             "bash -c 'pgrep x >/dev/null && echo yes'",
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn other_commands_ask_nothing_about_the_machine() {
+    fn ordinary_commands_get_no_machine_view() {
         for line in [
             "ls -l",
             "cat /proc/cpuinfo",

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_shows_content_is_no_look_from_outside() {
+    fn ls_stat_and_git_status_read_only_metadata_and_cat_and_git_diff_do_not() {
         let is_all = |text: &str| {
             is_all(&Invocation {
                 text: text.to_owned(),

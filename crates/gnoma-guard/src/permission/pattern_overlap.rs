@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_meet_where_one_text_fits_both() {
+    fn glob_patterns_overlap_if_one_name_matches_both() {
         for (one, two, expected) in [
             (".e*v", ".env", true),
             (".[de]nv", ".env", true),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_a_file_system_takes_for_one_fold_to_one() {
+    fn fold_name_equates_case_unicode_and_trailing_dot_variants() {
         for name in [".cUrSoR", ".curſor", ".cur\u{200c}sor", ".cursor ", ".cursor.", ".cursor::$I"]
         {
             assert_eq!(fold_name(name), ".cursor", "{name:?}");
@@ -227,13 +227,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_fits_the_glob_it_was_made_from(parts in prop::collection::vec("[a-c]{0,3}", 1..5)) {
+        fn glob_overlaps_the_text_that_it_was_made_from(parts in prop::collection::vec("[a-c]{0,3}", 1..5)) {
             prop_assert!(overlap(&parts.join("cab"), &parts.join("*")));
             prop_assert!(overlap(&parts.concat(), &parts.concat()));
         }
 
         #[test]
-        fn meeting_has_no_direction(one in "[ab*?]{0,8}", two in "[ab*?]{0,8}") {
+        fn glob_overlap_is_symmetric(one in "[ab*?]{0,8}", two in "[ab*?]{0,8}") {
             prop_assert_eq!(overlap(&one, &two), overlap(&two, &one));
         }
     }

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_taken_apart_between_its_rules() {
+    fn permission_rule_list_is_split_at_commas_outside_parentheses() {
         let listed = |text| Rule::split_list(text).collect::<Vec<_>>();
         assert_eq!(listed("bash(a, b), fs.write(c)"), ["bash(a, b)", "fs.write(c)"]);
         assert_eq!(listed(" fs.read "), ["fs.read"]);
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_print_as_people_write_them() {
+    fn permission_rules_print_as_they_are_written() {
         for text in [
             "bash(git status)",
             "bash(cargo test *)",
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_half_understood_is_no_rule() {
+    fn malformed_permission_rules_are_rejected() {
         for text in [
             "",
             "bash()",
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_restrict_may_be_about_agents_skills_and_open_commands() {
+    fn agent_skill_and_wildcard_bash_rules_can_only_deny_or_ask() {
         for text in
             ["agent(reviewer)", "skill(deploy-*)", "bash(git push * --force)", "bash(docker*)"]
         {
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_only_denies() {
+    fn config_rule_with_a_pattern_can_only_deny() {
         let configured =
             |action, tool, pattern| Rule::from_config(action, tool, pattern, Origin::User);
         assert!(configured(RuleAction::Deny, "bash", "rm -rf").is_ok());
@@ -422,7 +422,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_read_prints_as_something_that_reads_the_same(
+        fn permission_rules_round_trip_through_display_and_parse(
             text in "(bash|fs\\.[a-z*]{1,4}|web|mcp|[a-z_*.]{1,6})(\\([^\\p{C}]{0,12}\\))?"
         ) {
             if let Ok(rule) = read(&text) {

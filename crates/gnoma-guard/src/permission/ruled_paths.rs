@@ -66,7 +66,7 @@ mod tests {
     };
 
     #[test]
-    fn files_that_a_rule_denies_or_asks_about_are_found_however_the_rule_is_written() {
+    fn deny_and_ask_rules_in_any_spelling_resolve_to_their_file_paths() {
         let reach = |action, rule: &str| {
             let rule = Rule::parse(action, rule, Origin::Project).unwrap();
             let (cwd, roots) = (PathBuf::from("/w/app"), [PathBuf::from("/w/app")]);

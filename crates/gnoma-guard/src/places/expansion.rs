@@ -149,7 +149,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn what_a_shell_could_expand_a_pattern_to_meets_it(
+    fn glob_overlaps_every_name_that_a_shell_could_expand_it_to(
         pieces in prop::collection::vec(pattern_piece(), 1..6),
         other in "[.env]{0,4}",
     ) {
@@ -168,7 +168,7 @@ proptest! {
 }
 
 #[test]
-fn patterns_that_spell_a_secret_are_seen() {
+fn globs_that_can_expand_to_a_secret_file_are_detected() {
     for glob in [
         ".[[:alpha:]]nv",
         ".[!]a]nv",
@@ -188,7 +188,7 @@ fn patterns_that_spell_a_secret_are_seen() {
 }
 
 #[test]
-fn a_set_with_a_dot_says_that_names_with_a_dot_are_meant() {
+fn glob_with_a_dot_in_a_bracket_set_matches_hidden_secret_files() {
     in_world(|world| {
         let kind = |pattern: &str| {
             let whole = format!("/home/ada/work/{pattern}");
@@ -207,7 +207,7 @@ fn a_set_with_a_dot_says_that_names_with_a_dot_are_meant() {
 }
 
 #[test]
-fn of_gnomas_own_files_skills_alone_may_be_read_and_none_be_changed() {
+fn gnoma_config_dir_is_guarded_and_only_its_skills_can_be_read() {
     let own = [PathBuf::from("/home/ada/.config/gnoma"), PathBuf::from("/home/ada/.state/gnoma")];
     in_world(|world| {
         let world = &JudgementContext { config_dirs: &own, ..*world };
@@ -235,7 +235,7 @@ fn of_gnomas_own_files_skills_alone_may_be_read_and_none_be_changed() {
 }
 
 #[test]
-fn settings_of_a_home_that_is_worked_on_are_guarded() {
+fn home_dotfiles_are_guarded_if_the_workspace_is_the_home() {
     let is_guarded = |root: &str, path: &str| {
         in_world(|world| {
             let world = &JudgementContext { roots: &[PathBuf::from(root)], ..*world };
@@ -297,7 +297,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn all_who_keep_secrets_mean_the_same_places(
+    fn permission_check_and_places_table_agree_on_secret_files(
         place in prop_oneof![3 => place_of(SECRETS), 1 => "[.a-z*]{1,8}"],
         filling in "[a-z]{1,4}",
         folder in prop::sample::select(&FOLDERS[..]),
@@ -309,7 +309,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_walls_hold_is_guarded(
+    fn every_path_that_the_sandbox_protects_is_guarded_by_permissions(
         place in place_of(GUARDED),
         filling in "[a-z]{1,4}",
         folder in prop::sample::select(&FOLDERS[..]),
@@ -321,7 +321,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_trial_must_not_keep_unasked_is_guarded_from_tools_and_what_tools_guard_from_trials(
+    fn trials_and_file_tools_guard_the_same_paths(
         place in prop_oneof![4 => place_of(GUARDED), 1 => "[.a-z*]{1,8}"],
         filling in "[a-z]{1,4}",
         folder in prop::sample::select(&FOLDERS[..]),

@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_in_order() {
+    fn lookalike_character_ranges_are_sorted() {
         assert!(ALIKES.windows(2).all(|pair| pair[0].1 < pair[1].0));
     }
 }

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_ends_where_a_terminal_ends_it() {
+    fn escape_sequence_ends_where_a_terminal_ends_it() {
         assert_eq!(read_sequence("\x1b[2Jx", true), other(4));
         assert_eq!(read_sequence("\x1b[?25l", true), other(6));
         assert_eq!(read_sequence("\x1b]0;title\x07x", true), other(10));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_without_an_end_swallows_nothing() {
+    fn unterminated_escape_string_does_not_swallow_the_following_text() {
         assert_eq!(read_sequence("\x1b]0;title\nnext\x07", true), other(2));
         assert_eq!(read_sequence("\x1bPabc", true), other(2));
         let long = format!("\x1b]0;{}\x07", "x".repeat(MAX_STRING_BYTES));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pen_knows_when_it_hides() {
+    fn text_in_the_background_colour_or_concealed_is_detected_as_hidden() {
         assert!(TextColours::default().with_attributes("37;47").hides_text());
         assert!(TextColours::default().with_attributes("38;5;0;40").hides_text());
         assert!(

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_are_in_order_and_letters_are_none() {
+    fn unassigned_code_point_ranges_are_sorted_and_contain_no_letters() {
         let ranges: Vec<_> = GAPS.split(' ').map(|text| parse_range(text).unwrap()).collect();
         assert!(ranges.iter().all(|(first, last)| first <= last));
         assert!(ranges.windows(2).all(|pair| pair[0].1 < pair[1].0));

@@ -94,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn what_models_make_of_placeholders_is_recognised() {
+    fn secret_placeholder_variants_that_models_write_are_recognized() {
         let text = "a {{secret:aws-key:7}} b {{ Secret : AWS : 12 }} \\{\\{secret:x:1\\}\\} %7B%7Bsecret%3Ax%3A1%7D%7D";
         assert_eq!(found(text).len(), 4);
         assert_eq!(found("{{{secret:x:1}}}"), ["{{secret:x:1}}"]);
     }
 
     #[test]
-    fn templates_of_other_programs_are_not() {
+    fn templates_of_other_programs_are_no_secret_placeholders() {
         for text in [
             "{{secrets.TOKEN}}",
             "{{secret}}",

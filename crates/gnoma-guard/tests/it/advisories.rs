@@ -24,7 +24,7 @@ fn all_run(desk: &Desk, calls: &[&str]) {
 }
 
 #[test]
-fn cve_2025_54794_prefix_is_not_parent() {
+fn cve_2025_54794_path_with_the_workspace_as_string_prefix_is_outside() {
     let desk = Desk::new(AcceptEdits);
     all_ask(
         &desk,
@@ -39,7 +39,7 @@ fn cve_2025_54794_prefix_is_not_parent() {
 }
 
 #[test]
-fn cve_2025_54795_an_allowed_echo_carries_nothing() {
+fn cve_2025_54795_allowed_echo_cannot_carry_injected_commands() {
     let desk = Desk::new(Auto).with(&["allow bash(echo *)"]);
     all_run(&desk, &["bash echo hello 'a; b'"]);
     all_ask(
@@ -56,7 +56,7 @@ fn cve_2025_54795_an_allowed_echo_carries_nothing() {
 }
 
 #[test]
-fn cve_2025_55284_names_looked_up_leave_the_machine() {
+fn cve_2025_55284_dns_lookup_commands_need_approval() {
     all_ask(
         &Desk::new(AcceptEdits),
         &[
@@ -69,7 +69,7 @@ fn cve_2025_55284_names_looked_up_leave_the_machine() {
 }
 
 #[test]
-fn cve_2025_58764_and_66032_words_are_what_the_shell_makes_of_them() {
+fn cve_2025_58764_and_66032_ifs_expansion_and_abbreviated_options_need_approval() {
     let desk = Desk::new(Auto).with(&["allow bash(git fetch *)"]);
     all_ask(
         &desk,
@@ -85,7 +85,7 @@ fn cve_2025_58764_and_66032_words_are_what_the_shell_makes_of_them() {
 }
 
 #[test]
-fn cve_2025_59536_a_project_allows_nothing_before_it_is_trusted() {
+fn cve_2025_59536_untrusted_project_rules_allow_nothing() {
     let mut desk = Desk::new(Auto);
     desk.permissions.add_rule(rule("allow *", Origin::Project));
     desk.permissions.add_rule(rule("allow mcp(evil:*)", Origin::Project));
@@ -94,7 +94,7 @@ fn cve_2025_59536_a_project_allows_nothing_before_it_is_trusted() {
 }
 
 #[test]
-fn cve_2025_64755_sed_writes_and_runs() {
+fn cve_2025_64755_sed_scripts_that_write_or_run_need_approval() {
     let desk = Desk::new(AcceptEdits);
     all_run(&desk, &["bash sed -n 1,5p src/a"]);
     all_ask(
@@ -111,7 +111,7 @@ fn cve_2025_64755_sed_writes_and_runs() {
 }
 
 #[test]
-fn cve_2026_24887_find_runs_and_deletes() {
+fn cve_2026_24887_find_exec_and_delete_need_approval() {
     let desk = Desk::new(AcceptEdits);
     all_run(&desk, &["bash find . -name '*.rs' -type f"]);
     all_ask(
@@ -127,7 +127,7 @@ fn cve_2026_24887_find_runs_and_deletes() {
 }
 
 #[test]
-fn cve_2026_25722_and_25723_the_folder_is_followed_and_so_are_pipes() {
+fn cve_2026_25722_and_25723_cd_and_pipes_into_guarded_settings_need_approval() {
     let calls = [
         "bash cd .claude && echo x > settings.json",
         "bash cd src/../.claude && touch settings.json",
@@ -141,7 +141,7 @@ fn cve_2026_25722_and_25723_the_folder_is_followed_and_so_are_pipes() {
 }
 
 #[test]
-fn cve_2026_25724_a_denied_place_is_denied_through_links() {
+fn cve_2026_25724_deny_rule_holds_through_symlinks() {
     let desk = Desk::new(Bypass)
         .with(&["deny fs.read(/etc/passwd)", "deny fs.read(keys/**)"])
         .link("/home/ada/work/app/innocent", "/etc/passwd")
@@ -173,7 +173,7 @@ fn cve_2026_25725_settings_that_do_not_exist_yet_are_guarded() {
 }
 
 #[test]
-fn cve_2026_39861_a_link_made_on_the_way_is_not_followed_blindly() {
+fn cve_2026_39861_write_through_a_symlink_made_by_the_command_needs_approval() {
     for mode in [AcceptEdits, Bypass] {
         let desk = Desk::new(mode).with(&["allow bash"]);
         all_ask(&desk, &["bash ln -s /home/ada out && echo x > out/.profile-x"]);
@@ -183,13 +183,13 @@ fn cve_2026_39861_a_link_made_on_the_way_is_not_followed_blindly() {
 }
 
 #[test]
-fn cve_2026_40068_the_repository_does_not_say_where_the_workspace_is() {
+fn cve_2026_40068_git_symlink_does_not_extend_the_workspace() {
     let desk = Desk::new(AcceptEdits).link("/home/ada/work/app/.git", "/home/ada/trusted/.git");
     all_ask(&desk, &["fs.write /home/ada/trusted/src/x", "fs.write .git/commondir"]);
 }
 
 #[test]
-fn more_than_fifty_parts_are_not_waved_through() {
+fn command_of_more_than_fifty_parts_still_obeys_deny_rules_and_asks() {
     let denied = format!("bash {}; rm -rf src", vec!["true"; 55].join("; "));
     for mode in [Auto, Bypass] {
         let desk = Desk::new(mode).with(&["deny bash(rm *)"]);
@@ -199,7 +199,7 @@ fn more_than_fifty_parts_are_not_waved_through() {
 }
 
 #[test]
-fn claude_code_4956_58424_70369_43085_every_part_is_judged() {
+fn claude_code_4956_58424_70369_43085_deny_rule_holds_for_every_part_of_a_command() {
     let desk = Desk::new(Auto).with(&["allow bash(ls *)", "deny bash(rm *)"]);
     for command in [
         "ls && rm -rf x",
@@ -221,7 +221,7 @@ fn claude_code_4956_58424_70369_43085_every_part_is_judged() {
 }
 
 #[test]
-fn ghsa_wpqr_6v78_jr5g_rules_hold_in_every_mode_and_trust_is_needed() {
+fn ghsa_wpqr_6v78_jr5g_deny_rules_hold_in_bypass_mode_and_project_rules_need_trust() {
     let bypass = Desk::new(Bypass).with(&["deny bash(curl *)", "ask bash(npm publish)"]);
     assert_eq!(bypass.says("bash curl https://example.com"), "deny");
     all_ask(&bypass, &["bash npm publish"]);
@@ -232,7 +232,7 @@ fn ghsa_wpqr_6v78_jr5g_rules_hold_in_every_mode_and_trust_is_needed() {
 }
 
 #[test]
-fn tracebit_an_allowed_grep_and_blanks_hide_nothing() {
+fn tracebit_allowed_grep_and_padding_blanks_hide_no_second_command() {
     let desk = Desk::new(Auto).with(&["allow bash(grep *)"]);
     let blanks = " ".repeat(300);
     all_ask(
@@ -255,7 +255,7 @@ fn tracebit_an_allowed_grep_and_blanks_hide_nothing() {
 }
 
 #[test]
-fn gemini_cli_5495_what_runs_text_is_never_offered_for_good() {
+fn gemini_cli_5495_eval_source_and_sh_c_get_no_always_allow_rule() {
     let desk = Desk::new(Auto);
     for call in ["bash eval \"$DATA\"", "bash eval ls", "bash source x.sh", "bash sh -c ls"] {
         assert!(desk.always(call).is_empty(), "{call}");
@@ -266,7 +266,7 @@ fn gemini_cli_5495_what_runs_text_is_never_offered_for_good() {
 }
 
 #[test]
-fn cve_2025_59532_and_55345_the_call_does_not_choose_its_workspace() {
+fn cve_2025_59532_and_55345_tool_arguments_cannot_change_the_workspace() {
     let desk = Desk::new(AcceptEdits);
     let (tool, mut call) = parse("fs.write x");
     let arguments = r#"{"path":"/home/ada/other/x","cwd":"/home/ada/other","workspace":"/"}"#;
@@ -277,7 +277,7 @@ fn cve_2025_59532_and_55345_the_call_does_not_choose_its_workspace() {
 }
 
 #[test]
-fn config_based_sandbox_escape_agent_settings_are_guarded_from_every_side() {
+fn agent_settings_are_guarded_against_config_based_sandbox_escape() {
     for mode in [AcceptEdits, Bypass] {
         all_ask(
             &Desk::new(mode).with(&["allow *"]),
@@ -295,7 +295,7 @@ fn config_based_sandbox_escape_agent_settings_are_guarded_from_every_side() {
 }
 
 #[test]
-fn cve_2025_54135_and_59944_names_are_compared_as_file_systems_do() {
+fn cve_2025_54135_and_59944_guarded_names_match_in_any_case_and_unicode_form() {
     let desk = Desk::new(AcceptEdits);
     all_ask(
         &desk,
@@ -312,14 +312,14 @@ fn cve_2025_54135_and_59944_names_are_compared_as_file_systems_do() {
 }
 
 #[test]
-fn cve_2025_54136_a_rule_names_a_tool_and_not_a_likeness() {
+fn cve_2025_54136_mcp_allow_rule_matches_the_exact_tool_name_only() {
     let desk = Desk::new(Auto).with(&["allow mcp(build:run)"]);
     all_run(&desk, &["mcp__build__run"]);
     all_ask(&desk, &["mcp__build__run2", "mcp__build2__run", "mcp__build__Run"]);
 }
 
 #[test]
-fn cve_2026_22708_built_ins_that_set_variables_are_commands() {
+fn cve_2026_22708_export_declare_and_alias_before_an_allowed_command_need_approval() {
     let desk = Desk::new(Auto).with(&["allow bash(git fetch)"]);
     all_ask(
         &desk,
@@ -351,7 +351,7 @@ fn cve_2026_26268_git_hooks_are_not_written() {
 }
 
 #[test]
-fn nomshub_tunnels_are_asked_for() {
+fn nomshub_tunnel_commands_need_approval() {
     let desk = Desk::new(AcceptEdits);
     all_ask(
         &desk,
@@ -361,7 +361,7 @@ fn nomshub_tunnels_are_asked_for() {
 }
 
 #[test]
-fn cve_2025_53773_an_agent_does_not_change_its_own_permissions() {
+fn cve_2025_53773_agent_cannot_change_its_own_permission_settings() {
     for mode in [AcceptEdits, Bypass] {
         let desk = Desk::new(mode).with(&["allow fs.write(**)", "allow fs.*"]);
         all_ask(&desk, &["fs.write .vscode/settings.json", "fs.write .gnoma/config.toml"]);
@@ -370,7 +370,7 @@ fn cve_2025_53773_an_agent_does_not_change_its_own_permissions() {
 }
 
 #[test]
-fn ghsa_g8r9_g2v8_jv6f_expansions_that_run_or_hide_are_not_reading() {
+fn ghsa_g8r9_g2v8_jv6f_shell_expansions_that_run_commands_are_not_read_only() {
     all_ask(
         &Desk::new(AcceptEdits),
         &[
@@ -384,7 +384,7 @@ fn ghsa_g8r9_g2v8_jv6f_expansions_that_run_or_hide_are_not_reading() {
 }
 
 #[test]
-fn copilot_cli_2309_home_and_interpreters_are_outside() {
+fn copilot_cli_2309_access_to_the_home_also_by_interpreters_needs_approval() {
     all_ask(
         &Desk::new(AcceptEdits),
         &[
@@ -397,7 +397,7 @@ fn copilot_cli_2309_home_and_interpreters_are_outside() {
 }
 
 #[test]
-fn cve_2026_42074_no_argument_takes_a_command_out_of_the_sandbox() {
+fn cve_2026_42074_no_tool_argument_disables_the_sandbox() {
     for mode in [AcceptEdits, Bypass, Default] {
         let desk = Desk::new(mode).with(&["allow bash"]);
         let (tool, mut call) = parse("bash ls");
@@ -414,7 +414,7 @@ fn cve_2026_42074_no_argument_takes_a_command_out_of_the_sandbox() {
 }
 
 #[test]
-fn cve_2025_53109_and_53110_links_and_prefixes_lead_outside() {
+fn cve_2025_53109_and_53110_symlinks_that_lead_outside_need_approval() {
     let desk = Desk::new(AcceptEdits)
         .link("/home/ada/work/app/link", "/home/ada/private")
         .link("/home/ada/work/app/file", "/home/ada/.ssh/id_ed25519");
@@ -432,7 +432,7 @@ fn cve_2025_53109_and_53110_links_and_prefixes_lead_outside() {
 }
 
 #[test]
-fn claude_code_action_1350_a_rule_is_read_whole_or_refused() {
+fn claude_code_action_1350_partly_parsed_permission_rule_is_rejected() {
     for text in ["bash(gh:*)", "bash()", "bash(", "bash(gh", "bash(*)", "Bash(gh *)", "bash(gh|x)"]
     {
         assert!(Rule::parse(RuleAction::Allow, text, Origin::User).is_err(), "{text}");
@@ -440,7 +440,7 @@ fn claude_code_action_1350_a_rule_is_read_whole_or_refused() {
 }
 
 #[test]
-fn children_have_no_rights_of_their_own() {
+fn child_session_gets_no_wider_permissions_than_its_parent() {
     let mut desk = Desk::new(Auto);
     desk.permissions = desk.permissions.for_child(Limit {
         mode: Some(Bypass),

@@ -63,7 +63,7 @@ fn sent(firewall: &Firewall, messages: Vec<Arc<Message>>) -> String {
 }
 
 #[test]
-fn a_secret_of_the_session_leaves_in_no_clothes() {
+fn session_secret_is_redacted_in_every_encoding() {
     let token = token();
     let firewall = firewall();
     // It becomes known as most do: a file was read.
@@ -105,7 +105,7 @@ fn a_secret_of_the_session_leaves_in_no_clothes() {
 }
 
 #[test]
-fn what_becomes_known_late_is_found_in_what_came_before() {
+fn newly_found_secret_is_redacted_in_earlier_messages() {
     let token = token();
     let backwards: String = token.chars().rev().collect();
     let firewall = firewall();
@@ -118,7 +118,7 @@ fn what_becomes_known_late_is_found_in_what_came_before() {
 }
 
 #[test]
-fn what_was_found_comes_back_as_it_was() {
+fn redacted_encoded_secrets_are_restored_byte_for_byte() {
     let token = token();
     let firewall = firewall();
     let _known = firewall.redact_text(&token).into_owned();

@@ -134,7 +134,7 @@ fn planted(secret: &str, before: &str, after: &str) -> ModelRequest {
 }
 
 #[test]
-fn clean_values_are_the_very_ones_that_were_given() {
+fn firewall_shares_clean_request_parts_without_a_copy() {
     let firewall = firewall(&["a-secret-of-mine-1"]);
     let arguments = serde_json::json!({"path": "src/main.rs", "n": 1});
     let mut request = request(vec![
@@ -154,7 +154,7 @@ fn clean_values_are_the_very_ones_that_were_given() {
 }
 
 #[test]
-fn a_secret_is_told_once() {
+fn redacted_secret_is_reported_once() {
     let firewall = firewall(&["a-secret-of-mine-1", "a-secret-of-mine-2"]);
     let text = "a-secret-of-mine-1 a-secret-of-mine-1 a-secret-of-mine-2";
     let checked = check(&firewall, request(vec![Message::user_text(text)]));
@@ -171,7 +171,7 @@ fn a_secret_is_told_once() {
 }
 
 #[test]
-fn what_hides_in_tool_output_is_taken_out_and_told() {
+fn hidden_characters_in_tool_output_are_removed_and_reported() {
     let firewall = firewall(&[]);
     let reading = call("web", &serde_json::json!({}));
     let result =
@@ -186,7 +186,7 @@ fn what_hides_in_tool_output_is_taken_out_and_told() {
 }
 
 #[test]
-fn a_key_beside_its_name_is_found_in_arguments() {
+fn password_field_in_tool_call_arguments_is_redacted() {
     let firewall = firewall(&[]);
     let password = ["Tr0ub4dor", "&3xKq9", "zWv7"].concat();
     let writing = call("http", &serde_json::json!({"db": {"password": password}, "x": 1}));
@@ -195,7 +195,7 @@ fn a_key_beside_its_name_is_found_in_arguments() {
 }
 
 #[test]
-fn signed_thinking_goes_back_to_its_author_alone() {
+fn signed_thinking_is_sent_unredacted_only_to_its_own_provider() {
     let firewall = firewall(&["a-secret-of-mine-1"]);
     let thought = |provider: &str| {
         let thinking = Thinking {
@@ -250,7 +250,7 @@ fn the_policy_decides_by_rule_provider_and_path() {
 }
 
 #[test]
-fn an_allowed_value_stays() {
+fn allowlisted_secret_is_not_redacted() {
     let secret = "a-secret-of-mine-1";
     let firewall = firewall_with(&[secret], Vec::new(), vec![AllowedHash::from_value(secret)]);
     let checked = check(&firewall, request(vec![Message::user_text(secret)]));
@@ -259,7 +259,7 @@ fn an_allowed_value_stays() {
 }
 
 #[test]
-fn a_call_gets_its_secrets_back_or_does_not_run() {
+fn tool_call_runs_with_restored_secrets_or_is_refused() {
     let firewall = firewall(&["a-secret-of-mine-1"]);
     let hidden = firewall.redact_text("KEY=\"a-secret-of-mine-1\"\n").into_owned();
     assert!(!hidden.contains("mine"), "{hidden}");
@@ -280,7 +280,7 @@ fn a_call_gets_its_secrets_back_or_does_not_run() {
 }
 
 #[test]
-fn a_placeholder_is_no_secret_and_no_place_to_hide_one() {
+fn placeholders_are_not_redacted_again_and_cannot_hide_a_secret() {
     let secret = "a-secret-of-mine-1";
     let firewall = firewall(&[secret]);
     let placeholder = firewall.redact_text(secret).into_owned();
@@ -293,7 +293,7 @@ fn a_placeholder_is_no_secret_and_no_place_to_hide_one() {
 }
 
 #[test]
-fn a_guarded_provider_sends_nothing_else() {
+fn provider_connection_with_a_firewall_redacts_requests_and_errors() {
     let firewall = Arc::new(firewall_with(
         &["a-secret-of-mine-1", "a-secret-of-mine-2"],
         vec![AllowEntry {
@@ -323,7 +323,7 @@ fn a_guarded_provider_sends_nothing_else() {
 }
 
 #[test]
-fn incognito_keeps_nothing() {
+fn incognito_saves_nothing_and_can_require_a_local_provider() {
     let incognito = Privacy::Incognito { local_only: true };
     for keep in [
         PersistentData::Session,
@@ -361,7 +361,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_secret_leaves_from_anywhere(
+    fn secret_in_any_part_of_a_request_is_redacted(
         secret in "[A-Za-z0-9+/_=!-]{16,40}",
         before in "[a-z \"\\\\\n\u{e9}]{0,20}",
         after in "[a-z \"\\\\\n{}:,]{0,20}",
@@ -376,7 +376,7 @@ proptest! {
     }
 
     #[test]
-    fn an_example_of_a_placeholder_is_text_in_files_and_what_may_be_a_lost_secret_is_not(
+    fn unknown_placeholder_is_written_to_files_unless_it_may_be_a_lost_secret(
         rule in "[a-z][a-z.-]{0,8}",
         number in prop_oneof![0..2 * LEAST_NUMBER, any::<u64>()],
         spaced: bool,
@@ -401,7 +401,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_redacted_can_be_restored(
+    fn redacted_text_can_be_restored(
         secrets in prop::collection::vec("[A-Za-z0-9+/_=!-]{12,40}", 1..4),
         words in prop::collection::vec("[a-z \"'\\\\\n=:{}]{0,12}", 4),
     ) {

@@ -7,7 +7,7 @@ use crate::permission_world::Desk;
 const SETTING: &str = "`filter.x.clean` in `.git/config`";
 
 #[test]
-fn a_repository_whose_settings_run_programs_is_not_looked_at_unasked() {
+fn git_command_asks_if_the_git_config_of_the_repository_runs_programs() {
     for command in [
         "git status",
         "git diff",
@@ -30,7 +30,7 @@ fn a_repository_whose_settings_run_programs_is_not_looked_at_unasked() {
 }
 
 #[test]
-fn a_compiler_of_the_project_is_not_asked_for_its_version_unasked() {
+fn rustc_version_asks_if_the_project_overrides_the_toolchain() {
     for command in ["rustc --version", "cargo -V", "cd src && cargo locate-project"] {
         assert_eq!(Desk::new(Auto).says(&format!("bash {command}")), "allow", "{command}");
         let desk = Desk::new(Auto).with_own_compiler();
@@ -41,7 +41,7 @@ fn a_compiler_of_the_project_is_not_asked_for_its_version_unasked() {
 }
 
 #[test]
-fn commands_that_show_a_committed_secret_ask_like_reading_it() {
+fn git_commands_that_show_a_committed_secret_need_approval() {
     for command in [
         "git log -p",
         "git log --patch --all",
@@ -76,7 +76,7 @@ fn commands_that_show_a_committed_secret_ask_like_reading_it() {
 }
 
 #[test]
-fn a_setting_that_runs_a_program_hides_no_committed_secret() {
+fn approval_for_a_git_setting_also_names_the_committed_secret() {
     for command in ["git log -p", "git show HEAD~1", "git diff HEAD~1"] {
         let desk = Desk::new(Auto).running(SETTING).committed(".env");
         let reason = desk.reason(&format!("bash {command}"));
@@ -85,7 +85,7 @@ fn a_setting_that_runs_a_program_hides_no_committed_secret() {
 }
 
 #[test]
-fn what_shows_no_contents_or_others_stays_free() {
+fn git_commands_that_show_no_committed_secret_run_without_approval() {
     for command in [
         "git status",
         "git log --oneline",

@@ -39,7 +39,7 @@ fn next(state: &Cell<u64>) -> u64 {
 }
 
 #[test]
-fn a_grant_names_nothing_that_the_verdict_did_not() {
+fn symlink_swap_while_judging_never_grants_an_unjudged_secret() {
     const TRIES: usize = 250;
     let secret = PathBuf::from(HOME).join(".ssh/id_rsa");
     let state = Cell::new(0x9e37_79b9_7f4a_7c15);
@@ -79,7 +79,7 @@ fn a_grant_names_nothing_that_the_verdict_did_not() {
 }
 
 #[test]
-fn a_pattern_means_the_files_that_are_there() {
+fn glob_argument_is_judged_by_the_files_that_it_matches() {
     let desk = |files: &[&str]| Desk::new(PermissionMode::Auto).with_files(files);
     let plain = desk(&["README.md", "src/main.rs", "src2/x", "a.rs"]);
     for command in [
@@ -109,7 +109,7 @@ fn a_pattern_means_the_files_that_are_there() {
 }
 
 #[test]
-fn places_of_the_home_are_guarded_wherever_the_workspace_begins() {
+fn guarded_home_files_need_approval_also_in_a_workspace_below_the_home() {
     let files = [
         ".local/bin/tool",
         "bin/t2",
@@ -144,7 +144,7 @@ fn places_of_the_home_are_guarded_wherever_the_workspace_begins() {
 }
 
 #[test]
-fn files_of_a_copy_are_guarded_like_those_of_the_original() {
+fn guarded_files_need_approval_also_in_a_copy_of_the_workspace() {
     let copy = "/home/ada/.cache/gnoma/copies/1";
     for (of, file) in [
         (".local", "bin/tool"),
@@ -166,7 +166,7 @@ fn files_of_a_copy_are_guarded_like_those_of_the_original() {
 }
 
 #[test]
-fn instructions_of_agents_are_changed_only_after_a_question() {
+fn writing_agents_md_and_other_agent_instructions_needs_approval() {
     let desk = Desk::new(PermissionMode::AcceptEdits);
     for file in [
         "AGENTS.md",
@@ -191,7 +191,7 @@ fn instructions_of_agents_are_changed_only_after_a_question() {
 }
 
 #[test]
-fn looks_outside_the_workspace_are_asked_and_granted_like_stat() {
+fn shell_test_and_git_status_outside_the_workspace_need_approval_like_stat() {
     let desk = Desk::new(PermissionMode::Auto);
     for (command, place) in [
         ("test -d ../other && echo yes || echo no", "/home/ada/work/other"),
@@ -228,7 +228,7 @@ fn looks_outside_the_workspace_are_asked_and_granted_like_stat() {
 }
 
 #[test]
-fn looks_inside_the_workspace_and_at_what_anybody_may_read_are_free() {
+fn shell_test_cd_and_globs_in_readable_folders_need_no_approval() {
     let desk = Desk::new(PermissionMode::Auto)
         .with_files(&["src/a"])
         .with(&["ask fs.read(plans/**)", "deny fs.read(keys/**)"]);
@@ -253,7 +253,7 @@ fn looks_inside_the_workspace_and_at_what_anybody_may_read_are_free() {
 }
 
 #[test]
-fn patterns_that_a_link_leads_outside_are_asked_and_granted_like_the_place() {
+fn glob_through_a_symlink_that_leads_outside_asks_and_grants_the_target() {
     let desk = Desk::new(PermissionMode::Auto)
         .with_files(&["src/a", "src/b/c"])
         .link("/home/ada/work/app/out", "/home/ada/work/other")
@@ -303,7 +303,7 @@ fn every_link_that_a_pattern_follows_outside_is_granted_among_many_names() {
 }
 
 #[test]
-fn places_known_only_at_run_time_are_not_hidden_from_what_may_read_them() {
+fn command_that_reads_paths_computed_at_run_time_gets_no_read_only_grant() {
     let reads_only = |mode, command: &str| Desk::new(mode).grant(command).reads_only;
     for command in ["bash cat \"$(dirname \"$PWD\")/other/f\"", "bash echo ../other/f | xargs cat"]
     {
@@ -325,7 +325,7 @@ fn places_known_only_at_run_time_are_not_hidden_from_what_may_read_them() {
 }
 
 #[test]
-fn a_new_link_is_its_own_place_and_not_what_it_leads_to() {
+fn ln_s_writes_the_symlink_and_not_its_target() {
     let desk = Desk::new(PermissionMode::Bypass);
     for command in [
         "ln -sfn build latest && ls build",
@@ -343,7 +343,7 @@ fn a_new_link_is_its_own_place_and_not_what_it_leads_to() {
 }
 
 #[test]
-fn a_push_to_a_folder_says_and_grants_what_it_writes() {
+fn git_push_to_a_local_folder_names_and_grants_the_folder_that_it_writes() {
     let desk = Desk::new(PermissionMode::Auto);
     let call = "bash git push ../other.git main";
     let (reason, grant) = (desk.reason(call), desk.grant(call));
@@ -354,7 +354,7 @@ fn a_push_to_a_folder_says_and_grants_what_it_writes() {
 }
 
 #[test]
-fn git_notes_settings_unasked_only_where_no_other_program_could() {
+fn git_config_write_is_granted_unasked_only_if_no_hook_or_program_runs() {
     let settings = PathBuf::from("/home/ada/work/app/.git/config");
     let is_granted = |desk: &Desk, command: &str| {
         desk.grant(&format!("bash {command}")).writable.contains(&settings)
@@ -380,7 +380,7 @@ fn git_notes_settings_unasked_only_where_no_other_program_could() {
 }
 
 #[test]
-fn what_no_sandbox_allows_runs_outside_with_one_yes() {
+fn approved_write_to_the_home_runs_outside_the_sandbox_unless_code_is_unknown() {
     let desk = Desk::new(PermissionMode::Auto).with_files(&["src/a"]);
     for (command, is_outside) in [
         ("echo l >> notes.txt; echo x > ~/f.txt; cat notes.txt", true),

@@ -18,7 +18,7 @@ fn trial(mode: PermissionMode, command: &str) -> Option<Trial> {
 }
 
 #[test]
-fn what_stays_in_the_workspace_is_tried_and_what_reaches_further_is_asked_for() {
+fn commands_within_the_workspace_run_on_trial_and_others_need_approval() {
     for command in [
         "cargo build",
         "sh ./script.sh",
@@ -67,7 +67,7 @@ fn what_stays_in_the_workspace_is_tried_and_what_reaches_further_is_asked_for() 
 }
 
 #[test]
-fn each_mode_has_its_own_way_with_changes() {
+fn permission_mode_decides_whether_trial_changes_are_saved_or_discarded() {
     let said = [Plan, Auto, AcceptEdits, Default, Bypass, Deny].map(|mode| trial(mode, "make"));
     let [plan, auto, edits, rest @ ..] = said;
     assert_eq!(plan, Some(Trial::Discard));
@@ -79,14 +79,14 @@ fn each_mode_has_its_own_way_with_changes() {
 }
 
 #[test]
-fn a_trial_has_no_network_and_writes_nowhere_else() {
+fn trial_grant_has_no_network_and_no_extra_writable_paths() {
     let run = trial_of(&Desk::new(Auto), "cargo test").unwrap();
     assert!(!run.grant.network && run.grant.writable.is_empty() && !run.grant.reads_only);
     assert_eq!(run.always.len(), 1, "{:?}", run.always);
 }
 
 #[test]
-fn rules_still_decide() {
+fn ask_deny_and_allow_rules_decide_before_a_trial() {
     let desk = |rule: &str| Desk::new(Auto).with(&[rule]);
     assert_eq!(trial_of(&desk("ask bash(make *)"), "make all"), None);
     assert_eq!(trial_of(&desk("deny bash(make *)"), "make all"), None);
@@ -98,7 +98,7 @@ fn rules_still_decide() {
 }
 
 #[test]
-fn what_goes_on_in_the_background_is_asked_for() {
+fn background_argument_of_bash_prevents_a_trial() {
     let (tool, mut call) = parse("bash make");
     let desk = Desk::new(Auto);
     let mut tried = |background: &str| {
@@ -116,7 +116,7 @@ fn what_goes_on_in_the_background_is_asked_for() {
 }
 
 #[test]
-fn what_a_line_leaves_in_the_background_is_asked_for() {
+fn command_that_leaves_background_jobs_is_not_run_on_trial() {
     for (line, is_tried) in [
         ("npm run dev & echo started", false),
         ("nohup node server.js > log 2>&1 &", false),
@@ -128,7 +128,7 @@ fn what_a_line_leaves_in_the_background_is_asked_for() {
 }
 
 #[test]
-fn servers_in_the_background_get_the_network_with_a_yes_that_says_so() {
+fn approved_background_server_gets_the_network_and_the_question_says_so() {
     let judge = |desk: &Desk, command: &str, background: bool| {
         let (tool, mut call) = parse("bash");
         let arguments = serde_json::json!({ "command": command, "background": background });

@@ -12,7 +12,7 @@ fn has(text: &str, kind: FlagKind) -> bool {
 }
 
 #[test]
-fn the_worlds_writing_stays_byte_for_byte() {
+fn clean_text_preserves_all_scripts_byte_for_byte() {
     let texts = [
         // Persian and Urdu with non-joiners, a word with a joiner at its edge
         "می‌خواهم کتاب‌ها را بخوانم",
@@ -150,7 +150,7 @@ fn emoji_stay_byte_for_byte() {
 }
 
 #[test]
-fn what_hides_goes() {
+fn clean_text_removes_invisible_characters() {
     let cases = [
         ("ls -la\u{E0072}\u{E006D}", "ls -la"),
         ("🏴\u{E0072}\u{E006D}\u{E007F}x", "x"),
@@ -196,7 +196,7 @@ fn what_hides_goes() {
 }
 
 #[test]
-fn a_terminal_is_told_nothing_but_colours() {
+fn clean_text_removes_terminal_escape_sequences_except_colours() {
     let cases = [
         ("a\x1b]52;c;Y3Vy\x07b", "ab"),
         ("\x1b]8;;file:///etc\x1b\\click\x1b]8;;\x1b\\", "click"),
@@ -220,14 +220,14 @@ fn a_terminal_is_told_nothing_but_colours() {
 }
 
 #[test]
-fn what_is_struck_twice_is_written_once() {
+fn clean_text_merges_backspace_overstrikes() {
     assert_eq!(cleaned("N\u{8}NA\u{8}AM\u{8}ME\u{8}E of ls"), "NAME of ls");
     assert_eq!(cleaned("rm\u{8}\u{8}ls"), "rmls");
     assert_eq!(cleaned("\u{8}a é\u{8}é"), "a é");
 }
 
 #[test]
-fn words_that_deceive_are_flagged_and_stay() {
+fn mixed_script_and_lookalike_words_are_flagged_but_not_removed() {
     let mixed =
         ["gіthub.com", "рaypal", "sayНello()", "say_һello", "Пpивет", "αdmin", "օpen", "ехес(1)"];
     for text in mixed {
@@ -278,7 +278,7 @@ fn words_that_deceive_are_flagged_and_stay() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_shown_as_such() {
+fn clean_bytes_replaces_invalid_utf8_and_flags_it() {
     let dirty = clean_bytes(b"x \xc0\xaf y\x1b[2J", RetainedControls::Text);
     assert_eq!(dirty.text, "x \u{FFFD}\u{FFFD} y");
     assert!(dirty.flags.iter().any(|flag| flag.kind == FlagKind::Invalid && flag.at == 2));
@@ -289,7 +289,7 @@ fn bytes_that_are_no_text_are_shown_as_such() {
 }
 
 #[test]
-fn a_flag_says_what_where_and_how_often() {
+fn unicode_flag_reports_kind_position_and_count() {
     let flags = clean_text("ab\u{200B}c\u{200B}", RetainedControls::Text).flags;
     let [flag] = flags.as_slice() else { panic!("{flags:?}") };
     assert_eq!((flag.at, flag.count, flag.removed), (2, 2, true));
@@ -354,7 +354,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2048))]
 
     #[test]
-    fn cleaning_twice_is_cleaning_once(text in tricky(), colour: bool) {
+    fn clean_text_is_idempotent(text in tricky(), colour: bool) {
         let keep = if colour { RetainedControls::Colour } else { RetainedControls::Text };
         let once = clean_text(&text, keep).text.into_owned();
         prop_assert!(is_subsequence(&once, &text));
@@ -365,7 +365,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_may_be_cut_anywhere(
+    fn clean_stream_equals_clean_text_for_any_chunk_boundaries(
         text in tricky(),
         colour: bool,
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
@@ -376,14 +376,14 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_cleaned(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn clean_bytes_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let once = clean_bytes(&bytes, RetainedControls::Text).text.into_owned();
         prop_assert_eq!(clean_text(&once, RetainedControls::Text).text, once.as_str());
     }
 }
 
 #[test]
-fn what_is_held_back_is_bounded() {
+fn stream_cleaner_buffers_a_bounded_amount() {
     let mut cleaner = Cleaner::new(RetainedControls::Text);
     let mut shown = cleaner.push("\u{2067}\x1b]0;").len();
     for _ in 0..20_000 {
@@ -393,7 +393,7 @@ fn what_is_held_back_is_bounded() {
 }
 
 #[test]
-fn byte_order_mark_of_a_file_in_a_listing_is_no_disguise() {
+fn bom_at_the_start_of_a_listed_line_is_removed_without_a_flag() {
     for text in [
         "a\n\u{feff}b",
         "-\u{feff}old\n+\u{feff}new",

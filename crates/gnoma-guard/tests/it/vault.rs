@@ -18,7 +18,7 @@ fn the_same_value_has_one_placeholder() {
 }
 
 #[test]
-fn what_was_hidden_comes_back() {
+fn vault_restores_placeholders_in_text_and_json() {
     let vault = Vault::new(FIRST);
     let placeholder = vault.conceal("pem", "line \"1\"\nline 2\\");
     let text = format!("a {placeholder} b {placeholder}");
@@ -33,7 +33,7 @@ fn what_was_hidden_comes_back() {
 }
 
 #[test]
-fn what_only_looks_like_a_placeholder_is_reported() {
+fn vault_reports_unknown_placeholders_and_leaves_them_alone() {
     let vault = Vault::new(FIRST);
     vault.conceal("aws", "value-number-one");
     let foreign = [
@@ -55,7 +55,7 @@ fn what_only_looks_like_a_placeholder_is_reported() {
 }
 
 #[test]
-fn a_value_that_looks_like_a_placeholder_is_not_resolved_again() {
+fn vault_restore_is_not_recursive() {
     let vault = Vault::new(FIRST);
     let inner = vault.conceal("a", "innermost");
     let outer = vault.conceal("b", &format!("x {inner}"));
@@ -63,7 +63,7 @@ fn a_value_that_looks_like_a_placeholder_is_not_resolved_again() {
 }
 
 #[test]
-fn nothing_of_a_value_is_ever_printed() {
+fn vault_debug_output_never_prints_a_secret() {
     let vault = Vault::new(FIRST);
     let placeholder = vault.conceal("a", "hunter2-hunter2");
     let printed = format!("{vault:?} {:?}", vault.restore(&placeholder));
@@ -73,7 +73,7 @@ fn nothing_of_a_value_is_ever_printed() {
 
 proptest! {
     #[test]
-    fn restoring_undoes_hiding(values in prop::collection::vec("\\PC{1,40}", 1..8), between in "[a-z ]{0,9}") {
+    fn vault_restore_reverses_conceal(values in prop::collection::vec("\\PC{1,40}", 1..8), between in "[a-z ]{0,9}") {
         let vault = Vault::new(FIRST);
         let hidden: String =
             values.iter().map(|value| format!("{}{between}", vault.conceal("r", value))).collect();

@@ -141,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn first_words_go_as_they_are() {
+    fn first_message_is_sent_to_an_external_agent_unchanged() {
         assert_eq!(build_prompt(&[person("do it")], &me(), true), "do it");
     }
 
     #[test]
-    fn an_agent_is_told_what_others_said_and_not_what_it_said_itself() {
+    fn external_agent_prompt_includes_other_models_messages_only() {
         let other = ModelRef { provider: "mistral".into(), model: "m".into() };
         let call =
             ToolCall::new(CallId::new("c"), "bash", RawJson::parse(r#"{"command":"ls"}"#).unwrap());
@@ -174,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn after_a_rewind_it_is_another_conversation() {
+    fn rewind_starts_a_new_external_agent_conversation() {
         let seen = SeenPart::from_messages(&[person("one"), person("two")]);
         assert!(seen.unseen_messages(&[person("one"), person("other"), person("x")]).is_none());
         assert!(seen.unseen_messages(&[person("one")]).is_none());
     }
 
     #[test]
-    fn a_long_past_is_told_from_its_end() {
+    fn external_agent_prompt_truncates_a_long_history_at_the_start() {
         let other = ModelRef { provider: "p".into(), model: "m".into() };
         let mut messages: Vec<_> =
             (0..100).map(|n| says(&format!("{n} {}", "x".repeat(2_000)), &other)).collect();

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_of_a_call_is_what_it_is_judged_by() {
+    fn external_agent_call_is_judged_by_its_known_paths_and_command() {
         let step = |call: AgentCall| {
             let id = "c".to_owned();
             requested_call(AgentRequestKind::Permission {

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_keep_what_is_no_secret() {
+    fn bug_report_settings_mask_secrets_only() {
         for (key, value, expected) in [
             ("provider.default", "\"anthropic\"", "\"anthropic\""),
             ("provider.api_keys.test", "\"***1234\"", "\"***\""),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_keep_server_and_path() {
+    fn bug_report_urls_keep_host_and_path_without_credentials() {
         for (text, expected) in [
             ("at https://me:hunter2@host/v1?key=abc, ok", "at https://***@host/v1?***, ok"),
             ("\"http://host:1/v1#part\"", "\"http://host:1/v1?***\""),
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_value_of_a_log_survives(text in "\\PC{0,30}") {
+        fn bug_report_log_never_contains_quoted_values(text in "\\PC{0,30}") {
             let secret = format!("hunter2{text}hunter2");
             let reduced = reduce_log(&format!("T warning text={secret:?} n=1"));
             prop_assert!(!reduced.contains("hunter2") && reduced.ends_with(" n=1\n"), "{}", reduced);

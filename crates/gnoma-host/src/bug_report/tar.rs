@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tar_reads_what_is_written() {
+    fn bug_report_archive_is_readable_by_tar() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.tar");
         let content = "x".repeat(700);

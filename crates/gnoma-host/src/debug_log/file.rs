@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_has_two_parts_that_only_its_owner_reads() {
+    fn debug_log_rotates_into_two_private_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("logs/a.log");
         let log = LogFile::new(path.clone());
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_not_followed() {
+    fn debug_log_does_not_follow_a_symlink() {
         let folder = tempfile::tempdir().unwrap();
         let (target, path) = (folder.path().join("target"), folder.path().join("a.log"));
         for content in ["mine", HEADER] {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_not_appended_to() {
+    fn debug_log_does_not_append_to_a_foreign_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.txt");
         fs::write(&path, "my notes, longer than the first line of a log\n").unwrap();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_are_continued_and_empty_files_are_used() {
+    fn debug_log_appends_to_its_own_or_an_empty_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.log");
         fs::write(&path, "").unwrap();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_part_replaces_no_file_of_other_people() {
+    fn debug_log_rotation_overwrites_no_foreign_file() {
         let folder = tempfile::tempdir().unwrap();
         let log = LogFile::new(folder.path().join("a.log"));
         let line = format!("{}\n", "x".repeat(1 << 20));
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_newest_log_is_read() {
+    fn tail_of_the_newest_debug_log_is_read() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read_last(folder.path(), 100), None);
         for (name, line) in [("1-1.log", "old"), ("2-1.log", "new"), ("2-1.log.1", "part")] {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_logs_are_removed_and_nothing_else() {
+    fn debug_log_cleanup_removes_only_the_oldest_logs() {
         let folder = tempfile::tempdir().unwrap();
         for number in 10..30 {
             fs::write(folder.path().join(format!("{number}-1.log")), "").unwrap();

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_hold_for_all_steps_in_any_spelling() {
+    fn log_filter_level_parses_in_any_spelling() {
         for text in ["DEBUG", " debug ", "trace", "gnoma=debug", "info,gnoma_llm=debug"] {
             assert_eq!(read(text), LogFilter::from(LogLevel::Debug), "{text}");
         }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_have_levels_of_their_own() {
+    fn log_filter_sets_levels_per_target() {
         let filter = read("warn,tool=debug,model=off");
         assert!(filter.allows("tool end", LogLevel::Debug));
         assert!(!filter.allows("approval decided", LogLevel::Debug));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn directives_that_cannot_be_read_are_returned() {
+    fn log_filter_returns_invalid_directives() {
         let (filter, unreadable) = LogFilter::parse("loud,info,tool=noisy");
         assert_eq!(filter, Some(LogFilter::from(LogLevel::Info)));
         assert_eq!(unreadable, ["loud", "tool=noisy"]);

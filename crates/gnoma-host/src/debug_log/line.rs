@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_has_a_line_for_each_border_and_none_of_its_words() {
+    fn debug_log_of_a_turn_has_no_message_text() {
         let expected = [
             "turn begin",
             "model call round=1 arm=p/m why=\"the only model\"",
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_usage_has_a_line() {
+    fn debug_log_has_a_line_for_an_answer_without_usage() {
         let message = Message::assistant(vec![Content::from_text("the answer")], Some(arm()), None);
         let answer = Event::Appended(Arc::new(message.unwrap()));
         let begin = Event::RoundStarted { round: 1, arm: arm(), why: "the only model".into() };
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_tools_are_logged_by_size() {
+    fn debug_log_of_tool_calls_has_sizes_and_no_content() {
         let arguments = RawJson::parse(r#"{"command":"cat key.pem"}"#).unwrap();
         let call = ToolCall::new(CallId::new("c1"), "bash", arguments);
         let result = ToolResult::from_text(&call, "BEGIN PRIVATE KEY", false);
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_have_lines_and_those_that_failed_are_warnings() {
+    fn debug_log_of_a_failed_hook_is_a_warning() {
         let run =
             HookRunReport { event: "PreToolUse", took_ms: 7, exit_code: Some(2), error: None };
         let line = format_hook(&run, &LogFilter::from(LogLevel::Debug)).unwrap();
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_begin_with_their_time() {
+    fn debug_log_lines_begin_with_a_timestamp() {
         assert_eq!(add_timestamp(0, "turn begin"), "1970-01-01T00:00:00.000Z turn begin\n");
     }
 }

@@ -56,7 +56,7 @@ mod tests {
     const LOG_FILE: &str = "GNOMA_HOST_TEST_PANIC_LOG";
 
     #[test]
-    fn a_panic_is_in_the_log_with_its_backtrace_and_nothing_that_was_said() {
+    fn panic_is_logged_with_backtrace_and_without_message_text() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gnoma.log");
         let status = Command::new(std::env::current_exe().unwrap())

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_of_servers_have_names_and_times() {
+    fn debug_log_of_mcp_messages_has_method_and_duration() {
         let of = |method, took_ms| {
             let report = MessageReport { server: "git", method, took_ms, failed: false };
             format_message(&report).render(Cow::Borrowed)

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policy_that_never_asks_is_closest_to_accept_edits() {
+    fn codex_approval_policy_never_maps_to_accept_edits() {
         let table: toml::Table = toml::from_str("approval_policy = \"never\"").unwrap();
         let mut plan = ImportPlan::default();
         add_settings(&table, &mut plan);

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_are_called_secret_are_not_shown() {
+    fn import_plan_hides_secret_values_in_commands_and_urls() {
         for (written, shown) in [
             ("npx -y server", "npx -y server"),
             ("x --token t0p --port 80", "x --token … --port 80"),

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_become_ours_or_are_said() {
+    fn import_translates_permission_rules_or_reports_them() {
         let mut plan = ImportPlan::default();
         for theirs in [
             "Bash(npm run test:*)",
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_count_from_zero() {
+    fn imported_command_arguments_are_renumbered_from_zero() {
         assert_eq!(from_zero("a $1 b $2, $ARGUMENTS $$ $10"), "a $0 b $1, $ARGUMENTS $$ $9");
     }
 }

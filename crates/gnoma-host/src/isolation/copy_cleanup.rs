@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_somebody_holds_stays_and_the_rest_goes() {
+    fn workspace_copy_cleanup_removes_only_unlocked_copies() {
         let home = tempfile::tempdir().unwrap();
         let variables = [("HOME".to_owned(), home.path().display().to_string())];
         let environment = Environment::new(variables.into());

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn git_works_in_the_copy_and_nothing_of_the_persons_changes() {
+    fn git_in_a_workspace_copy_leaves_the_users_repository_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let (work, copy) = (folder.path().join("work"), folder.path().join("copy"));
         fs::create_dir_all(&work).unwrap();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_only_lie_where_references_do_are_not_shown() {
+    fn workspace_copy_does_not_expose_non_ref_files_of_git() {
         let folder = tempfile::tempdir().unwrap();
         let (work, copy) = (folder.path().join("work"), folder.path().join("copy"));
         for below in [".git/objects", ".git/refs/heads"] {

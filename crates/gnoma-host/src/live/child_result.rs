@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn step_whose_elf_said_nothing_has_failed() {
+    fn step_fails_if_its_elf_gave_an_empty_answer() {
         use StopReason::{ContentFilter, EndTurn, Refusal};
         let failed = |why: &str| ChildEnd::Failed(why.to_owned());
         for (stop, text, rounds, expected) in [

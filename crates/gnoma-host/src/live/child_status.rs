@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_does_is_told_in_few_words() {
+    fn child_session_status_shows_the_current_tool_call() {
         let arm = ModelRef { provider: "p".to_owned(), model: "m".to_owned() };
         let began = Event::RoundStarted { round: 1, arm, why: String::new() };
         let read = call("fs.read", &json!({"max": 3, "path": "src/a.rs"}));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_files_and_open_questions_are_told() {
+    fn child_session_status_lists_changed_files_and_open_questions() {
         let edit = call("fs.edit", &json!({"path": "b.rs"}));
         let diff =
             "--- /dev/null\n+++ b/b.rs\n@@ -0,0 +1 @@\n+++ b/no.rs\n--- a/a.rs\n+++ b/a.rs\n";

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_has_a_limit_in_number_and_in_bytes() {
+    fn message_queue_is_limited_in_count_and_bytes() {
         let one = [Content::from_text("one")];
         assert!(has_room(None, &one).is_ok());
         assert!(
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_has_text_or_images() {
+    fn message_content_must_be_text_or_valid_images() {
         let picture = |mime: &str, base64: &str| {
             Content::Image(Image { mime: mime.into(), base64: base64.into() })
         };

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn turn_that_ended_at_a_limit_is_offered_once() {
+    fn continuing_a_turn_that_hit_a_limit_is_offered_once() {
         let mut continuation = TurnContinuation::default();
         let idle = Event::State(SessionState::Idle);
         for (kind, is_attended) in [(ErrorKind::Network, true), (ErrorKind::RateLimited, false)] {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn next_turn_closes_the_question_and_cancels_what_waits() {
+    fn next_turn_closes_the_continue_question_and_cancels_its_wait() {
         let mut continuation = TurnContinuation::default();
         continuation.observe_event(&ended(ErrorKind::Quota), true);
         continuation.observe_event(&Event::State(SessionState::Idle), true);

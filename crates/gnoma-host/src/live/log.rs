@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stops_reading_gets_a_snapshot_and_memory_stays_bounded() {
+    fn slow_subscriber_gets_a_snapshot_and_the_event_log_is_bounded() {
         let log = log();
         let (mut slow, mut quick) = (Reader::new(), Reader::new());
         slow.attach(&log, false);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_stay_with_their_messages_across_epochs() {
+    fn history_notes_stay_with_their_messages_across_epochs() {
         let message = |number: u64| Arc::new(Message::user_text(format!("m{number}")));
         let cost = |micro_usd| Event::Cost {
             arm: gnoma_core::ModelRef { provider: "p".into(), model: "m".into() },
@@ -476,7 +476,7 @@ mod tests {
         /// Whatever attaches, lags, leaves or comes back: a view that has caught up equals the log's,
         /// and nobody sees a gap.
         #[test]
-        fn every_view_that_has_caught_up_equals_the_logs(
+        fn subscriber_view_equals_the_event_log_after_catching_up(
             steps in prop::collection::vec(step(), 1..40),
         ) {
             let log = log();

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn another_request_under_a_known_id_is_neither_done_nor_given_the_reply_of_the_first() {
+    fn reused_request_id_with_another_request_is_rejected() {
         let mut replies = Replies::default();
         let id = RequestId(1);
         replies.begin_request("a", id, cancel(1, "s"));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn remembered_request_replies_are_bounded() {
         let mut replies = Replies::default();
         for client in 0..2 * MAX_CLIENTS {
             for id in 0..2 * MAX_REPLIES as u64 {

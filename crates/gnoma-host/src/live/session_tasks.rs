@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn message_waits_until_it_begins_a_turn_or_is_queued() {
+    fn sent_message_is_pending_until_it_starts_a_turn_or_is_queued() {
         let queue =
             |count: usize| Event::Queued { queue: vec![vec![Content::from_text("x")]; count] };
         // The turn before it ends after the message was sent.

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn step_has_ended_once_its_result_is_in_the_conversation() {
+    fn parallel_step_ends_when_its_result_is_in_the_conversation() {
         let children = StepChildren::default();
         let mut fold = begun(&children);
         let both = [started("elf"), started("ls"), ended("ls", "nothing", true)];
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn elf_that_did_not_complete_its_step_is_not_done() {
+    fn step_of_a_failed_or_stopped_elf_is_not_done() {
         use TaskStepState::{Failed, Stopped};
         let cancelling = || Some(Event::State(SessionState::Cancelling));
         for (end, cancelling, state) in [
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn command_that_may_not_run_again_outside_the_sandbox_has_failed_by_itself() {
+    fn command_denied_outside_the_sandbox_fails_only_its_step() {
         let mut fold = begun(&StepChildren::default());
         let (call, reason) = (CallId::new("ls"), "denied by the user".to_owned());
         let denied = Event::PermissionDecided { call, allowed: false, reason };
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn step_that_fails_before_it_starts_has_an_end_and_one_that_is_left_out_has_none() {
+    fn step_failing_before_its_start_ends_and_a_skipped_step_does_not() {
         let mut fold = begun(&StepChildren::default());
         let left_out = "[not run: a step before it failed]";
         let events = [ended("elf", "no such agent", true), ended("ls", left_out, true)];
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn step_that_never_began_has_no_end() {
+    fn cancelled_step_that_never_started_has_no_end() {
         let mut fold = begun(&StepChildren::default());
         let events = [
             started("elf"),

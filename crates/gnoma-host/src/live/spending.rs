@@ -77,7 +77,7 @@ mod tests {
         /// Over any sequence of turns, of engines and of calls of a session and of the elfs below it, in any order, every total is
         /// the sum of all calls, to the micro-dollar.
         #[test]
-        fn every_total_is_the_sum_of_all_calls(
+        fn session_and_turn_spending_totals_sum_all_calls(
             steps in prop::collection::vec((0_u8..5, prop::option::of(0_u64..1_000_000)), 1..200),
         ) {
             let mut sums = SpendingSums::default();

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn step_ends_as_its_turn_and_its_command_did() {
+    fn task_step_state_follows_its_turn_and_command() {
         use TaskStepState::{Done, Failed, Stopped};
         let complete = || over(Outcome::Complete { stop: StopReason::EndTurn });
         let said = || Event::Appended(Arc::new(Message::user_text("x")));

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn step_is_not_ended_by_a_turn_before_it() {
+    fn earlier_turn_does_not_end_a_task_step() {
         let (mut link, mut port) = task_channel();
         assert!(link.begin_turn(turn(), &StepChildren::default()).is_some());
         other_turn(&mut link);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_side_by_side_end_one_by_one_and_then_their_turn() {
+    fn parallel_task_steps_end_individually_before_their_turn() {
         let (mut link, mut port) = task_channel();
         assert!(link.begin_turn(side_turn(), &StepChildren::default()).is_some());
         begins(&mut link);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn question_that_is_answered_has_a_result() {
+    fn answered_task_question_emits_a_tool_result() {
         let (mut link, _port) = task_channel();
         assert!(link.ask_question("Push it?".to_owned(), Vec::new(), true).is_some());
         let events = link.answer_question(PermissionAnswer::Text { text: "yes".to_owned() });
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn step_that_waits_in_the_engine_ends_when_it_is_stopped() {
+    fn waiting_task_step_ends_when_the_run_is_stopped() {
         let (mut link, mut port) = task_channel();
         link.begin_turn(turn(), &StepChildren::default());
         link.stop_run();
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_side_by_side_that_wait_in_the_engine_end_when_they_are_stopped() {
+    fn waiting_parallel_task_steps_end_when_the_run_is_stopped() {
         let (mut link, mut port) = task_channel();
         link.begin_turn(side_turn(), &StepChildren::default());
         link.stop_run();

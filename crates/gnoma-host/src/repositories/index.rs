@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_repositories_are_read_in_every_version() {
+    fn git_index_entries_are_read_in_every_version() {
         for (version, format) in [("2", "sha1"), ("3", "sha1"), ("4", "sha1"), ("4", "sha256")] {
             let folder = tempfile::tempdir().unwrap();
             let script = format!(
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_index_has_the_entries_before_the_break() {
+    fn truncated_git_index_gives_the_entries_before_the_damage() {
         assert_eq!(parse_entries(b"", 20), []);
         assert_eq!(parse_entries(b"DIRC\0\0\0\x02\xff\xff\xff\xff", 20), []);
         assert_eq!(parse_entries(b"DIRC\0\0\0\x04\xff\xff\xff\xff\x80\x80", 20), []);

@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_files_of_the_repository_and_what_a_link_leads_to_is_none() {
+    fn git_settings_exclude_symlink_targets() {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap();
         let git = root.join(".git");

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_in_place_of_a_file_is_not_waited_for() {
+    fn named_pipe_in_place_of_a_git_file_does_not_block() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("config");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

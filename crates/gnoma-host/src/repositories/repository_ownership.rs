@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_repository_that_names_the_work_tree_belongs_to_it() {
+    fn git_repository_belongs_to_a_worktree_only_if_it_names_it() {
         const TREE: &str = "make r; git -C r worktree add -q ../w -b w";
         let submodule = "make l; make s; cd s; \
             git -c protocol.file.allow=always submodule --quiet add ../l m";
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_linked_work_trees_are_found_if_they_name_the_repository_in_return() {
+    fn linked_git_worktree_marks_must_name_the_repository_in_return() {
         const TREE: &str = "make r; git -C r worktree add -q ../w -b w; ";
         let rows: [(&str, &str, &[&str]); 7] = [
             ("", "r", &["w/.git"]),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_around_the_home_is_too_wide() {
+    fn git_repository_around_the_home_is_ignored() {
         let (_folder, root) = made("make r; mkdir -p r/home/project");
         assert_eq!(found(&root, "r/home/project", "r/home"), [""; 0]);
         assert_eq!(found(&root, "r/home/project", "elsewhere"), ["r/.git", "r"]);

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn program_that_is_not_installed_answers_nothing() {
+    fn service_query_needs_an_installed_program() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_str().unwrap().to_owned();
         let places = &ServicePlaces { path, ..ServicePlaces::default() };

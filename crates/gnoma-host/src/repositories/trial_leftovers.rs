@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn links_of_the_layer_are_followed_in_place_of_what_lies_there() {
+    fn trial_layer_symlinks_take_precedence_when_resolving_paths() {
         let (_folder, at, upper) = layered(&["d/x"], &[]);
         symlink("/etc", upper.join("d")).unwrap();
         symlink("d/passwd", upper.join("e")).unwrap();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_with_other_settings_in_the_layer_is_told() {
+    fn trial_layer_that_changes_git_settings_is_detected() {
         for (real, left, is_otherwise_there) in [
             (&[".git/config"][..], &[".git/index"][..], false),
             (&[".git/config"], &[".git/config"], true),

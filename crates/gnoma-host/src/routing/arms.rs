@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stated_price_goes_over_the_listed_one_part_by_part() {
+    fn configured_model_price_overrides_the_listed_price_per_field() {
         assert_eq!(resolve_model_price(Some(&said(None, None)), None, false), None, "nobody knows");
         assert_eq!(resolve_model_price(None, None, true), Some(Price::default()), "nobody is paid");
         let own = resolve_model_price(Some(&said(Some(7), None)), None, true);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_price_is_not_known_and_not_free() {
+    fn incomplete_model_price_is_unknown() {
         let output = ArmSettings { output_price: Some(9), ..said(None, None) };
         for half in [said(Some(7), None), said(None, Some(1)), output] {
             assert_eq!(resolve_model_price(Some(&half), None, false), None);
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_elsewhere_is_neither_local_nor_known_to_be_free() {
+    fn remote_ollama_server_is_not_local_and_has_no_known_price() {
         let here = ollama_at("http://127.0.0.1:11434");
         assert!(here.local);
         assert_eq!(here.price, Some(Price::default()));
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn small_models_of_ones_own_get_the_lean_tools() {
+    fn small_local_models_get_the_lean_tool_set() {
         let made = |provider: &str, model: &str, told: ModelInfo| {
             let folder = tempfile::tempdir().unwrap();
             let text = "[provider.api_keys]\ngroq = \"k\"\n[[arms]]\nid = \"llamacpp/odd-1b\"\nsmall = false\n\
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read_from_names() {
+    fn model_size_is_parsed_from_its_name() {
         for (model, size) in [
             ("qwen3:4b", 4.0),
             ("llama-3.1-70b-instruct", 70.0),
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_model_of_ones_own_is_not_taken_for_a_large_one() {
+    fn small_local_model_is_priced_below_a_large_one() {
         let price = |model: &str| {
             published_facts(model, None, Some(Price::default()), true).output_price.unwrap()
         };

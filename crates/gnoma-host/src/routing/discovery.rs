@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn models_that_come_and_go_change_the_arms_and_those_that_are_named_stay() {
+    async fn model_discovery_adds_and_removes_models_but_keeps_configured_ones() {
         const EVERY: Duration = Duration::from_millis(5);
         let is_there = Arc::new(AtomicBool::new(true));
         let there = Arc::clone(&is_there);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sessions_of_a_process_ask_a_server_together_and_not_while_nobody_uses_them() {
+    async fn model_discovery_is_shared_by_sessions_and_pauses_when_unused() {
         const EVERY: Duration = Duration::from_millis(100);
         const SESSIONS: usize = 20;
         let list = |_: &_| Reply::json(200, r#"{"data":[{"id":"late"}]}"#);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn models_that_do_not_answer_are_no_arms_and_four_are_enough() {
+    fn model_discovery_skips_embedding_models_and_uses_at_most_four() {
         let info = |id: &str| ModelInfo { id: id.to_owned(), ..ModelInfo::default() };
         let models = ["nomic-embed-text", "a", "b", "Qwen-Rerank", "c", "d", "e"].map(info);
         let found = usable_models("ollama", models.to_vec());

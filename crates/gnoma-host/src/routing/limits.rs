@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_keep_their_conditions_and_their_place() {
+    fn routing_rules_of_settings_keep_conditions_and_location() {
         let wishes = wishes_of(
             "[[router.rules]]\nname = \"nights\"\nhours = \"22:00-06:00\"\ndays = [\"fri\"]\n\
              complexity = \"10-40\"\nprefer = [\"a/*\"]\n\
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_told_once_with_both_places() {
+    fn conflicting_routing_rules_warn_once_with_both_locations() {
         let wishes = wishes_of(
             "[[router.rules]]\nname = \"a\"\npin = \"x/*\"\n\
              [[router.rules]]\nname = \"b\"\nforbid = [\"x/*\"]\n",
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_named_for_sorting_alone_does_nothing_else() {
+    fn model_configured_only_as_classifier_is_not_routed_work() {
         let slm = "[slm]\nenabled = true\nbackend = \"ollama\"\nmodel = \"tiny\"\n";
         let alone = |more: &str| wishes_of(&format!("{slm}{more}")).only_classifies;
         assert!(alone(""));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn caps_are_limits_and_an_unknown_plan_is_told() {
+    fn spending_caps_become_limits_and_an_unknown_tier_warns() {
         let wishes = wishes_of(
             "[router]\npriority = \"high\"\nvalue = 4\n[router.caps]\nday = 2.5\n\
              [rate_limits.anthropic]\ntier = \"gold\"\n",

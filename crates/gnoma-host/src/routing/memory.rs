@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_are_told_what_to_do_about_a_full_disk() {
+    fn router_state_error_on_a_full_disk_says_to_free_space() {
         let told =
             |kind: io::ErrorKind| not_changed(Path::new("router.json"), &kind.into()).sentence;
         assert!(told(io::ErrorKind::StorageFull).ends_with("the disk is full; free some space"));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_undo_in_another_process_counts_once_and_for_its_session_only() {
+    async fn rewind_in_another_process_counts_once_as_bad_outcome() {
         let folder = tempfile::tempdir().unwrap();
         let memory = memory(folder.path());
         memory.learn_outcome(outcome(None)).await.unwrap();
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn arm_that_got_worse_is_told_once_also_by_another_process() {
+    async fn worse_model_warning_appears_once_across_processes() {
         const MOST_TASKS: usize = 40;
         let folder = tempfile::tempdir().unwrap();
         let memory = memory(folder.path());
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_judged_is_not_open() {
+    async fn rated_task_takes_no_further_verdict_from_a_rewind() {
         let folder = tempfile::tempdir().unwrap();
         let memory = memory(folder.path());
         memory.learn_outcome(outcome(Some(true))).await.unwrap();
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn older_scores_are_taken_over_once() {
+    fn old_quality_scores_are_imported_once() {
         let folder = tempfile::tempdir().unwrap();
         let text = r#"{"scores": {"a/b": {"debug": {"Value": 1, "Count": 9}}}}"#;
         std::fs::write(folder.path().join("quality.json"), text).unwrap();
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_by_asking() {
+    fn reading_router_scores_creates_no_files() {
         let folder = tempfile::tempdir().unwrap();
         let book = ScoreStore::in_folder(
             &folder.path().join("state"),

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_that_is_named_in_another_way_is_found() {
+    fn misnamed_api_key_variable_is_detected() {
         let found = |name: &str| {
             misnamed_key(&Environment::new([(name.to_owned(), "k".to_owned())].into()))
         };
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_without_configuration_is_named_if_a_variable_says_it() {
+    fn missing_config_file_under_xdg_config_home_is_reported() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().display().to_string();
         let said = |variables: &[(&str, &str)]| {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_in_the_wrong_place_is_found() {
+    fn misplaced_config_file_is_detected() {
         let home = tempfile::tempdir().unwrap();
         let said = || {
             misplaced_file(&Environment::new(

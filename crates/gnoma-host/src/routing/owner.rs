@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_goes_to_its_vendor_if_that_has_a_key() {
+    fn model_name_selects_its_vendor_if_an_api_key_is_set() {
         let both = with_keys(&["anthropic", "openai"]);
         assert_eq!(owner_with_key(&both, "gpt-4o"), Some("openai"));
         assert_eq!(owner_with_key(&both, "nobody-knows-it"), None);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_names_another_provider_than_the_default_is_told() {
+    fn model_setting_with_another_provider_prefix_warns() {
         let mut own = with_keys(&[]);
         own.endpoints.insert("mock".to_owned(), "http://mock/v1".to_owned());
         let sources = Sources { config_dir: "/nonexistent".into(), ..Sources::default() };
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_before_a_colon_is_told() {
+    fn model_with_a_provider_before_a_colon_warns() {
         let mut provider = with_keys(&[]);
         provider.endpoints.insert("mock".to_owned(), "http://mock/v1".to_owned());
         let sources = Sources { config_dir: "/nonexistent".into(), ..Sources::default() };
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_of_another_vendor_is_refused() {
+    fn model_of_another_vendor_is_rejected_with_a_hint() {
         let one = with_keys(&["anthropic"]);
         let said = check_owner(&one, "anthropic", "gpt-4o").unwrap_err().to_string();
         assert!(said.contains("one of `openai`; export OPENAI_API_KEY"), "{said}");

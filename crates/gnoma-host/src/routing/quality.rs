@@ -104,14 +104,14 @@ mod tests {
     }, "classifier": {"slm": 3}}"#;
 
     #[test]
-    fn what_means_something_is_taken_and_the_rest_is_counted() {
+    fn quality_import_takes_valid_scores_and_counts_the_rest() {
         let quality = Quality::read(TEXT).unwrap();
         assert_eq!((quality.score_count(), quality.lost), (2, 3));
         assert!(Quality::read("[]").is_err());
     }
 
     #[test]
-    fn scores_are_weak_evidence() {
+    fn imported_quality_scores_are_weak_evidence() {
         let (mut router, quality) = (Router::new(Tuning::default()), Quality::read(TEXT).unwrap());
         let arm = ModelRef { provider: "mistral".into(), model: "large".into() };
         let at =
@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_odd(text in "\\PC{0,80}", value in any::<f64>(), count in any::<u64>()) {
+        fn quality_import_never_panics_and_bounds_task_counts(text in "\\PC{0,80}", value in any::<f64>(), count in any::<u64>()) {
             let _none = Quality::read(&text);
             let score = parse_score("a/b", "debug", Score { value, count });
             prop_assert!(score.is_none_or(|(.., tasks)| tasks <= MOST_TASKS));

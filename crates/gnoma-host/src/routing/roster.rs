@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_makes_the_vendors_usual_models_arms_once_each() {
+    fn api_key_adds_the_usual_models_of_its_vendor_once() {
         let roster = roster("[provider.api_keys]\nmistral = \"k\"\n");
         let names = names(&roster);
         assert_eq!(names[0], "mistral/mistral-large-latest");
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_for_a_provider_is_all_of_it() {
+    fn configured_provider_models_replace_discovery() {
         let roster = roster(
             "[provider]\ndefault = \"one\"\nmodel = \"m\"\n\
              [provider.endpoints]\none = \"http://127.0.0.1:1\"\ntwo = \"https://x.example\"\n\
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_without_a_key_or_switched_off_is_told_with_its_reason() {
+    fn disabled_model_or_model_without_api_key_is_listed_with_the_reason() {
         let roster = roster(
             "[provider.api_keys]\ngroq = \"k\"\n[provider.models]\ngroq = [\"a\", \"b\"]\n\
              [[arms]]\nid = \"groq/a\"\nenabled = false\n\

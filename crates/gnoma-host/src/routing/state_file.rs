@@ -296,13 +296,13 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_is_the_usual_one() {
+    fn state_file_checksum_is_standard_crc32() {
         assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
         assert_eq!(crc32fast::hash(b""), 0);
     }
 
     #[test]
-    fn any_changed_byte_is_seen() {
+    fn router_state_file_detects_any_changed_byte() {
         let bytes = encode_state(&kept()).unwrap();
         assert_eq!(decode_state(&bytes), Ok(kept()));
         for at in 0..bytes.len() - 1 {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_year_of_use_is_small() {
+    fn router_state_file_stays_small() {
         let kinds: Vec<TaskKind> = TaskType::ALL.map(TaskType::task_kind).to_vec();
         let mut router = Router::new(Tuning::default());
         for number in 0..64 {
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_set_aside_and_never_overwritten() {
+    fn unreadable_router_state_file_is_set_aside_and_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = StateFile::at_path(folder.path().join("router.json"));
         assert_eq!(file.read().unwrap().kept, SavedScores::NONE);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn parallel_changes_are_all_kept() {
+    fn concurrent_router_state_updates_are_all_saved() {
         const WRITERS: usize = 4;
         const EACH: usize = 10;
         let folder = tempfile::tempdir().unwrap();
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_has_one_last_task() {
+    fn router_state_remembers_one_open_task_per_project() {
         let mut kept = kept();
         kept.remember_task(open("q", 2));
         kept.remember_task(open("p", 3));
@@ -389,7 +389,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_file_is_too_odd(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn router_state_file_decoder_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _trouble = decode_state(&bytes);
         }
     }

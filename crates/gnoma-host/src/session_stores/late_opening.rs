@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_may_pass_is_tried_again_by_whoever_asks_next() {
+    async fn store_opening_is_retried_after_transient_errors() {
         for kind in [
             StoreErrorKind::Full,
             StoreErrorKind::Busy,
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_stays_as_it_is_is_not_tried_again() {
+    async fn store_opening_is_not_retried_after_permanent_errors() {
         for kind in [StoreErrorKind::Foreign, StoreErrorKind::TooNew, StoreErrorKind::Damaged] {
             let (late, tried) = failing([kind.clone()]);
             assert_eq!((failed(&late).await, failed(&late).await), (kind.clone(), kind));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_takes_long_to_open_is_busy_until_it_is_open() {
+    async fn slow_store_opening_reports_busy_until_it_is_open() {
         let (open, may_open) = mpsc::channel::<()>();
         let may_open = Mutex::new(may_open);
         let late = LateOpening::begin_opening(move || {

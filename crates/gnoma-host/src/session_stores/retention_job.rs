@@ -120,7 +120,7 @@ mod tests {
 
     /// A clock that is ahead makes all checkpoints old, and a hold that is let go protects none.
     #[tokio::test]
-    async fn checkpoints_of_the_own_session_stay_whoever_holds_it() {
+    async fn retention_never_deletes_checkpoints_of_the_running_session() {
         let folder = tempfile::tempdir().unwrap();
         let options = Options::new(folder.path(), "/p", Arc::new(|_, text| Cow::Borrowed(text)));
         let store = Store::open(options).unwrap().store;

@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quoted_words_are_read_as_they_were() {
+    fn task_arguments_round_trip_through_quoting() {
         let all = ["release", "a b", "it's \"x\"", "", "$(ls) \\"].map(str::to_owned);
         assert_eq!(gnoma_extend::commands::split_words(&quoted_line(&all)), all);
     }

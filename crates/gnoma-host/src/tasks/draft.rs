@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_of_steps_in_this_session_are_left_out() {
+    fn task_draft_omits_messages_of_task_steps() {
         let tasks = [("t".to_owned(), parse_task("t", "Do it.").unwrap())].into();
         let plan = plan_task("t", &[], &tasks).unwrap();
         let mut run = RunRecord::new("r".to_owned(), &plan, "s".to_owned(), 1);

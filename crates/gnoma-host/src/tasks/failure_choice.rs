@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_choice_is_understood_and_other_words_change_nothing() {
+    fn task_failure_answer_parses_every_choice() {
         use TaskResumeChoice::{Again, Skip, Stronger};
         for (words, choice) in [(STRONGER, Stronger), (RETRY, Again), (SKIP, Skip)] {
             assert_eq!(parse_failure_answer(words), Some(FailureAnswer::Resume(choice)));

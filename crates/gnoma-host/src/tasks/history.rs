@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn cost_is_expected_from_what_each_step_took_before() {
+    fn expected_task_cost_is_estimated_from_past_runs_per_step() {
         use TaskStepState::{Done, Failed};
         let plan = plan("## A\na\n## B\nb");
         let expected_cost_from =
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_side_by_side_are_expected_to_take_as_long_as_the_slowest() {
+    fn expected_time_of_parallel_task_steps_is_that_of_the_slowest() {
         let plan = plan("## A {parallel}\na\n## B {parallel}\nb\n## C\nc");
         let mut run = run(&plan, &[TaskStepState::Done; 3]);
         run.steps[1].took_ms = 5_000;
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn three_failures_at_the_same_step_are_told_with_a_proposal() {
+    fn three_failures_at_one_task_step_suggest_task_repair() {
         use TaskStepState::{Done, Failed};
         let plan = plan("## A\na\n## B\n```sh\nb\nc\n```");
         let failed = || run(&plan, &[Done, Failed]);

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_of_a_task_follows_words_that_need_one() {
+    fn task_name_is_parsed_after_subcommand_words() {
         for (line, expected) in [
             ("", ""),
             ("run", ""),

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_are_below_what_started_the_session() {
+    fn turn_spans_are_children_of_the_call_that_started_the_session() {
         let mut spans = SessionSpans::default();
         let id = CallId::new("c");
         assert_eq!(spans.open_call(&id, 1), None);

@@ -123,14 +123,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back() {
+    fn usage_dimension_names_round_trip() {
         for dimension in Dimension::ALL {
             assert_eq!(dimension.name().parse(), Ok(dimension));
         }
     }
 
     #[test]
-    fn unknown_name_is_told_the_known_ones() {
+    fn unknown_usage_dimension_error_lists_the_known_ones() {
         let error = "colour".parse::<Dimension>().unwrap_err().to_string();
         assert!(error.contains("has no `colour`") && error.contains("choose from day"), "{error}");
     }

@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_of_the_future_are_counted_apart_unless_everything_is_asked_for() {
+    fn usage_counts_future_dated_calls_separately_in_a_period() {
         let fold = |begin_ms| {
             let days = LocalDays::new(TimeZone::UTC);
             let mut fold = UsageFold::new(vec![Dimension::Model], begin_ms, 100, days);

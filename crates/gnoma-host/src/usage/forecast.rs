@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_day_makes_half_of_the_sum() {
+    fn cap_forecast_extrapolates_spending_over_the_day() {
         let level = level(Window::Day, 3_000_000, 5_000_000, (DAY + 1) * DAY_MS);
         let cap = forecast_cap(&level, DAY * DAY_MS + 12 * HOUR_MS).unwrap();
         assert_eq!(cap.expected, Some(6_000_000));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn months_have_their_own_length() {
+    fn cap_forecast_uses_the_length_of_the_month() {
         // November 2026 begins with day 20,758 and has 30 days.
         let level = level(Window::Month, 10, 1_000, 20_788 * DAY_MS);
         let cap = forecast_cap(&level, 20_768 * DAY_MS).unwrap();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_are_no_caps_have_no_forecast() {
+    fn rate_limits_and_session_caps_have_no_forecast() {
         let mut other = level(Window::Ever, 1, 2, DAY_MS);
         assert_eq!(forecast_cap(&other, 0), None);
         other.limit = Limit { unit: Unit::Requests, window: Window::Day, most: 9 };
@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_clock_and_any_amount_give_a_forecast(used: u64, most: u64, now_ms: i64) {
+        fn cap_forecast_is_sound_for_any_clock_and_amount(used: u64, most: u64, now_ms: i64) {
             let ends_at_ms = (DAY + 1) * DAY_MS;
             let cap = forecast_cap(&level(Window::Day, used, most, ends_at_ms), now_ms).unwrap();
             prop_assert!(cap.expected.is_none_or(|expected| expected >= used));

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn days_begin_at_local_midnight_also_when_clocks_change() {
+    fn usage_days_begin_at_local_midnight_across_dst_changes() {
         let mut days = LocalDays::new(vienna());
         for (at, expected) in [
             ("2026-10-24T21:59:59.999Z", date(2026, 10, 24)),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn since_counts_local_days_and_exact_hours() {
+    fn usage_since_counts_local_days_or_exact_hours() {
         let zone = TimeZone::fixed(tz::offset(-8));
         let begin = |text: &str| text.parse::<UsageStart>().unwrap().begin_ms(NOON_MS, &zone);
         // Noon in UTC is four in the morning there.
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn other_times_are_refused() {
+    fn invalid_usage_since_values_are_rejected() {
         for text in ["", "7", "d", "0d", "-1d", "7m", "2026-13-01", "yesterday", "99999999d", "٣d"]
         {
             let error = text.parse::<UsageStart>().unwrap_err().to_string();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_have_the_names_of_the_calendar() {
+    fn usage_periods_are_named_by_calendar_day_week_and_month() {
         let day = day_of_date(date(2027, 1, 1));
         assert_eq!(Period::Day.name_of(day), "2027-01-01");
         let monday = Period::Week.first_day(day);
@@ -240,7 +240,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_kept_day_changes_nothing(times in prop::collection::vec(0..4_000_000_000_000_i64, 1..40)) {
+        fn cached_local_day_equals_a_fresh_computation(times in prop::collection::vec(0..4_000_000_000_000_i64, 1..40)) {
             let mut kept = LocalDays::new(vienna());
             for at_ms in times {
                 let fresh = LocalDays::new(vienna()).day_of(at_ms);
@@ -250,7 +250,7 @@ mod tests {
         }
 
         #[test]
-        fn a_day_is_in_the_period_that_it_begins(day in -20_000_i64..100_000) {
+        fn usage_period_first_day_is_idempotent(day in -20_000_i64..100_000) {
             for period in [Period::Day, Period::Week, Period::Month] {
                 let begin = period.first_day(day);
                 prop_assert!(begin <= day && day - begin < 31);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_named_for_calls_that_were_approved_each_time() {
+    fn permission_rule_is_suggested_for_calls_always_approved() {
         let mut questions = AnsweredQuestions::default();
         for (command, is_allowed, times) in [
             ("test a", true, 2),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn denials_count_among_more_calls_than_are_told_apart() {
+    fn denials_prevent_permission_rule_suggestions_over_the_call_limit() {
         let rule_of = |call: &ToolCall| Some(call.arguments.get().get(..6)?.to_owned());
         for (denials, offers) in [(0, 1), (1, 0), (MAX_CALLS_WITH_DENIALS, 0)] {
             let mut questions = AnsweredQuestions::default();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_of_a_call_is_the_one_that_always_adds() {
+    fn suggested_permission_rule_equals_the_rule_always_adds() {
         let around = tempfile::tempdir().unwrap();
         let folder = around.path().canonicalize().unwrap();
         let nowhere = folder.join("no-settings");

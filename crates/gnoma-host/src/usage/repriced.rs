@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_shows_what_is_not_known_of_the_cache() {
+    fn repriced_usage_is_a_range_if_cache_use_is_unknown() {
         let arm = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
         let amount = Amount {
             requests: 2,
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn both_costs_are_of_the_same_calls() {
+    fn repriced_and_actual_cost_cover_the_same_calls() {
         let arm = || ModelRef { provider: "p".into(), model: "m".into() };
         let price = Price { input: 2_000_000, output: 10_000_000, ..Price::default() };
         let amount = |requests, micro_usd| Amount {

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_explain_more_than_a_sum_are_noticed() {
+    fn usage_calls_exceeding_their_total_are_detected() {
         let amount = |micro_usd| Amount { requests: 1, micro_usd, ..Amount::default() };
         assert_eq!(
             subtract_amount(&amount(5), &amount(3)),

@@ -156,7 +156,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn sums_of_every_grouping_are_the_ledgers(
+    fn usage_report_sums_equal_the_ledger_for_every_grouping(
         calls in prop::collection::vec(any_call(), 1..40),
         by in any_dimensions(),
         zone in any_zone(),
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn calls_of_a_local_day_are_those_between_its_midnights(
+    fn usage_report_groups_calls_by_local_day(
         calls in prop::collection::vec(any_call(), 1..30), zone in any_zone(),
     ) {
         wait(async {
@@ -206,7 +206,7 @@ proptest! {
 }
 
 #[test]
-fn turns_count_once_in_every_row_that_has_a_call_of_them() {
+fn usage_report_counts_a_turn_once_per_row() {
     let call = |session: usize, arm| AnyCall {
         at_ms: NOON_MS,
         arm,
@@ -227,7 +227,7 @@ fn turns_count_once_in_every_row_that_has_a_call_of_them() {
 }
 
 #[test]
-fn forgotten_calls_stay_in_the_sums_without_details() {
+fn usage_report_keeps_sums_of_pruned_calls_without_details() {
     wait(async {
         let ledger = SqliteLedger::in_memory().unwrap();
         let call = AnyCall {
@@ -250,7 +250,7 @@ fn forgotten_calls_stay_in_the_sums_without_details() {
 }
 
 #[test]
-fn calls_with_one_fact_in_common_are_one_row_and_old_calls_are_not_recorded() {
+fn usage_report_groups_calls_by_agent_skill_and_mcp() {
     use gnoma_core::ledger::WorkFact;
     let call = |origin| AnyCall {
         at_ms: NOON_MS,

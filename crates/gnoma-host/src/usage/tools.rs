@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn question_of_a_running_trial_counts_and_its_wait_is_no_time_of_the_tool() {
+    fn tool_usage_excludes_the_wait_for_a_trial_question() {
         let question = CallId::new("gnoma-question-1");
         let uses = folded(vec![
             (1_000, asks("a")),
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn answered_questions_are_remembered_with_their_calls() {
+    fn tool_usage_records_answered_permission_questions_per_call() {
         let mut fold = ToolFold::default();
         for number in 1..=3 {
             let id = format!("c{number}");
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_calls_are_counted_once_with_questions_times_and_trials() {
+    fn tool_usage_counts_calls_questions_times_and_trials() {
         let asked = |id: &str| Record::Asked { call: CallId::new(id) };
         let uses = folded(vec![
             (1_000, asks("a")),

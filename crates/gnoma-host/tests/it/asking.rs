@@ -21,7 +21,7 @@ fn answer(call: &str) -> Request {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_is_answered_once() {
+async fn permission_question_is_answered_by_one_client_only() {
     let tool = writer();
     let provider = Arc::new(FakeProvider::new([
         Answer::calls(&[("c", "write", "{}")]),
@@ -55,7 +55,7 @@ async fn a_question_is_answered_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_gets_one_error() {
+async fn impossible_requests_get_one_error_reply() {
     let (world, _) = World::of(vec![]);
     let host = world.host();
     let mut window = Window::new(&host, "w");
@@ -77,7 +77,7 @@ async fn what_cannot_be_gets_one_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repeated_request_has_one_effect_also_over_another_connection() {
+async fn repeated_request_over_two_connections_has_one_effect() {
     let (world, provider) = World::of(vec![Answer::text("hello")]);
     let (host, mut window, session) = attached(&world).await;
     let message =
@@ -107,7 +107,7 @@ async fn a_repeated_request_has_one_effect_also_over_another_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_who_open_one_stored_session_at_once_get_the_same() {
+async fn two_clients_opening_one_stored_session_share_it() {
     let (world, _) = World::of(vec![]);
     let host = world.host();
     let start = Start::Stored { id: "stored".to_owned(), fork: false };
@@ -126,7 +126,7 @@ async fn two_who_open_one_stored_session_at_once_get_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_never_reads_delays_nobody_and_gets_a_snapshot_later() {
+async fn slow_client_delays_no_other_and_gets_a_snapshot() {
     const PIECES: usize = 6_000;
     let piece = |number| Ok(StreamEvent::TextDelta { slot: 0, text: format!("{number} ") });
     let mut events: Vec<_> = (0..PIECES).map(piece).collect();
@@ -152,7 +152,7 @@ async fn who_never_reads_delays_nobody_and_gets_a_snapshot_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_watches_is_told_of_all_sessions() {
+async fn watching_client_gets_events_of_all_sessions() {
     let (world, _) = World::of(vec![Answer::text("hello")]);
     let host = world.host();
     let (mut watcher, mut window) = (Window::new(&host, "watcher"), Window::new(&host, "w"));

@@ -109,7 +109,7 @@ impl Tool for Flood {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_session_is_told_while_it_has_too_much_to_do_is_told_later() {
+async fn messages_to_a_busy_session_are_delivered_later_in_order() {
     let spec = Start::new().spec;
     let (messages, asked) = (90, Asked::default());
     let given = Arc::clone(&asked);
@@ -209,7 +209,7 @@ impl Family {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_starts_a_session_that_names_its_parent_and_gets_its_answer() {
+async fn child_session_started_by_a_tool_returns_its_answer() {
     let mut family = Family::new(Start::new(), Caps::default());
     let parent = family.open(PermissionMode::Auto).await;
     family.say(&parent, "start start write").await;
@@ -230,7 +230,7 @@ async fn a_tool_starts_a_session_that_names_its_parent_and_gets_its_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_of_a_child_is_answered_once_wherever_it_is_seen() {
+async fn child_session_question_is_answered_once_in_child_or_parent() {
     for at_the_child in [false, true] {
         let mut family = Family::new(Start::new(), Caps::default());
         let parent = family.open(PermissionMode::Auto).await;
@@ -255,7 +255,7 @@ async fn a_question_of_a_child_is_answered_once_wherever_it_is_seen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_ends_with_the_turn_and_with_the_session_that_started_it() {
+async fn child_session_ends_with_the_parents_turn_or_session() {
     for end in [Request::Cancel, Request::Close] {
         let mut family = Family::new(Start::new(), Caps::default());
         let parent = family.open(PermissionMode::Auto).await;
@@ -276,7 +276,7 @@ async fn a_child_ends_with_the_turn_and_with_the_session_that_started_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_call_is_told_how_a_child_fails() {
+async fn tool_call_result_says_how_the_child_session_failed() {
     let mut family = Family::new(Start::new(), Caps::default());
     let parent = family.open(PermissionMode::Auto).await;
     let told = family.turn(&parent, "start fail").await;
@@ -298,7 +298,7 @@ async fn the_call_is_told_how_a_child_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_may_never_more_than_its_parent() {
+async fn child_session_never_has_more_permissions_than_its_parent() {
     let bold = || Start { mode: Some(PermissionMode::Bypass), ..Start::new() };
     let mut family = Family::new(bold(), Caps::default());
     let parent = family.open(PermissionMode::Deny).await;
@@ -323,7 +323,7 @@ async fn a_child_may_never_more_than_its_parent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_spends_of_its_own_limit_and_of_its_parents() {
+async fn child_session_spends_from_its_own_and_its_parents_cap() {
     let at_most = |limit| Start { limit_micro_usd: Some(limit), ..Start::new() };
     let mut family = Family::new(at_most(0), Caps::default());
     let parent = family.open(PermissionMode::Bypass).await;
@@ -342,7 +342,7 @@ async fn a_child_spends_of_its_own_limit_and_of_its_parents() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_are_started_neither_too_deep_nor_too_many() {
+async fn child_sessions_are_limited_in_depth_and_count() {
     let mut family = Family::new(Start::new(), Caps::default());
     let parent = family.open(PermissionMode::Bypass).await;
     let told = family.turn(&parent, &format!("{}hello", "start ".repeat(12))).await;
@@ -501,7 +501,7 @@ async fn walk(steps: Vec<Step>, only: Option<PermissionMode>) {
 }
 
 #[test]
-fn none_outlives_its_parent_each_call_has_one_result_and_caps_hold() {
+fn random_child_sessions_end_with_parents_and_respect_caps() {
     let steps = option_env!("GNOMA_WALKS").and_then(|told| told.parse().ok()).unwrap_or(STEPS);
     let cases = steps.div_ceil(WALK as u32).max(1);
     let config = ProptestConfig { cases, max_shrink_iters: 200, ..ProptestConfig::default() };
@@ -512,7 +512,7 @@ fn none_outlives_its_parent_each_call_has_one_result_and_caps_hold() {
 }
 
 #[test]
-fn whoever_is_started_and_whatever_it_is_allowed_it_does_nothing_that_is_denied_above() {
+fn child_sessions_never_do_what_an_ancestor_is_denied() {
     let config =
         ProptestConfig { cases: DENIED_WALKS, max_shrink_iters: 100, ..ProptestConfig::default() };
     proptest!(config, |(steps in prop::collection::vec(step(), WALK..=WALK))| {

@@ -131,7 +131,7 @@ impl Family {
 }
 
 #[tokio::test(start_paused = true)]
-async fn elfs_work_side_by_side_and_one_that_fails_leaves_the_others() {
+async fn elfs_run_in_parallel_and_a_failure_does_not_stop_the_others() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     let begun = tokio::time::Instant::now();
     let told = family.turn(&tasks(&["nap one", "fail", "nap two"], false)).await;
@@ -153,7 +153,7 @@ async fn elfs_work_side_by_side_and_one_that_fails_leaves_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_elf_in_the_background_outlives_the_turn_and_its_end_is_told_with_the_next_message() {
+async fn background_elf_outlives_the_turn_and_reports_with_the_next_message() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     let told = family.turn(&tasks(&["nap"], true)).await;
     assert!(told.starts_with("started `elf-1`"), "{told}");
@@ -175,7 +175,7 @@ async fn an_elf_in_the_background_outlives_the_turn_and_its_end_is_told_with_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rewind_ends_elfs_in_the_background_and_others_can_be_started_then() {
+async fn rewind_ends_background_elfs_and_new_ones_can_start() {
     let deaf = FakeTool::new_unstoppable("write", Access::Edit);
     let mut family = Family::with(deaf, PermissionMode::Bypass, true).await;
     family.turn(&tasks(&["write"], true)).await;
@@ -190,7 +190,7 @@ async fn a_rewind_ends_elfs_in_the_background_and_others_can_be_started_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_ends_a_session_by_deleting_another_ones_or_an_elf() {
+async fn deleting_a_foreign_session_or_an_elf_is_rejected() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     family.turn(&tasks(&["hang"], true)).await;
     let ids: Vec<SessionId> =
@@ -207,7 +207,7 @@ async fn nobody_ends_a_session_by_deleting_another_ones_or_an_elf() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_working_parent_is_told_at_the_next_boundary_and_waits_are_not_told_twice() {
+async fn elf_result_reaches_a_busy_parent_once() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     family.turn(&tasks(&["nap", "hang"], true)).await;
     // The first ends while the parent waits for the second, in vain.
@@ -223,7 +223,7 @@ async fn a_working_parent_is_told_at_the_next_boundary_and_waits_are_not_told_tw
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_an_elf_is_told_where_whoever_waited_for_it_gave_up() {
+async fn elf_result_is_reported_after_a_cancelled_wait() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     family.turn(&tasks(&["nap", "hang"], true)).await;
     family.say(&elf("wait", &[])).await;
@@ -238,7 +238,7 @@ async fn the_end_of_an_elf_is_told_where_whoever_waited_for_it_gave_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_results_that_nobody_reads_a_sentence_stays() {
+async fn unread_elf_results_over_the_limit_are_reduced_to_one_line() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     for _ in 0..7 {
         family.turn(&tasks(&["hello"; 10], true)).await;
@@ -255,7 +255,7 @@ async fn of_results_that_nobody_reads_a_sentence_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_elf_is_spoken_to_while_it_works() {
+async fn message_is_sent_to_a_running_elf() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     family.turn(&tasks(&["nap"], true)).await;
     let told = family.turn(&elf("send", &["elf-1"])).await;
@@ -265,7 +265,7 @@ async fn an_elf_is_spoken_to_while_it_works() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_of_an_elf_in_the_background_reaches_the_person_whether_a_turn_runs_or_not() {
+async fn background_elf_permission_question_reaches_the_user_at_any_time() {
     for allow in [true, false] {
         let mut family = Family::new(PermissionMode::Auto, true).await;
         family.turn(&tasks(&["write"], true)).await;
@@ -290,7 +290,7 @@ async fn a_question_of_an_elf_in_the_background_reaches_the_person_whether_a_tur
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_question_of_an_elf_goes_with_it_and_its_answer_comes_too_late() {
+async fn cancelled_elf_withdraws_its_permission_question() {
     for background in [true, false] {
         let mut family = Family::new(PermissionMode::Auto, true).await;
         family.say(&tasks(&["write"], background)).await;
@@ -315,7 +315,7 @@ async fn the_question_of_an_elf_goes_with_it_and_its_answer_comes_too_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_of_an_elf_is_left_when_its_parent_is_cancelled_or_closed() {
+async fn cancelling_or_closing_the_parent_ends_all_nested_elfs() {
     for end in [Request::Cancel, Request::Close] {
         for background in [true, false] {
             let mut family = Family::new(PermissionMode::Bypass, true).await;
@@ -337,7 +337,7 @@ async fn nothing_of_an_elf_is_left_when_its_parent_is_cancelled_or_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn limits_of_an_elf_hold_and_what_cannot_be_started_is_said() {
+async fn elf_time_and_cost_limits_apply_and_invalid_starts_are_rejected() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     let late = json!({"tasks": [{"task": "hang", "max_seconds": 3}]});
     let told = family.turn(&format!("spawn {late}")).await;
@@ -354,7 +354,7 @@ async fn limits_of_an_elf_hold_and_what_cannot_be_started_is_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn elfs_are_shown_as_a_tree_and_one_of_them_is_stopped() {
+async fn elfs_are_listed_as_a_tree_and_can_be_cancelled_by_name() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     let parent = family.parent.clone();
     let shown = Request::Explain(Topic::Elfs);
@@ -386,7 +386,7 @@ async fn elfs_are_shown_as_a_tree_and_one_of_them_is_stopped() {
 
 /// Whoever reads that it was started looks for it at once.
 #[tokio::test(start_paused = true)]
-async fn an_elf_that_is_being_started_is_shown_watched_and_stopped() {
+async fn starting_elf_can_be_listed_watched_and_cancelled() {
     let mut family = Family::new(PermissionMode::Bypass, true).await;
     let parent = family.parent.clone();
     let late = json!({"tasks": [{"task": "hang", "name": "late"}], "background": true});
@@ -465,7 +465,7 @@ async fn walk(steps: Vec<Step>) {
 }
 
 #[test]
-fn whatever_happens_each_call_has_one_result_and_nothing_is_left() {
+fn random_elf_actions_give_each_call_one_result_and_leave_no_session() {
     let config =
         ProptestConfig { cases: WALKS, max_shrink_iters: 100, ..ProptestConfig::default() };
     proptest!(config, |(steps in prop::collection::vec(step(), STEPS..=STEPS))| {

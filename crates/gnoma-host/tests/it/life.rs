@@ -23,7 +23,7 @@ fn switch(model: &str) -> Request {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_nobody_attaches_to_ends_unless_it_is_to_go_on() {
+async fn session_without_subscribers_closes_unless_kept_running() {
     let (world, _) = World::of(vec![]);
     let host = world.host();
     let mut window = Window::new(&host, "w");
@@ -42,7 +42,7 @@ async fn a_session_that_nobody_attaches_to_ends_unless_it_is_to_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_subscriber_takes_the_session_along_or_leaves_it() {
+async fn detaching_the_last_subscriber_closes_or_keeps_the_session() {
     for detach in [Detach::Close, Detach::Keep] {
         let (world, _) = World::of(vec![Answer::endless_silence()]);
         let host = world.host();
@@ -64,7 +64,7 @@ async fn the_last_subscriber_takes_the_session_along_or_leaves_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_breaks_is_no_leaving() {
+async fn broken_connection_does_not_count_as_detach() {
     let (world, _) = World::of(vec![Answer::endless_silence()]);
     let host = world.host();
     let mut window = Window::new(&host, "w");
@@ -91,7 +91,7 @@ async fn a_connection_that_breaks_is_no_leaving() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_works_beside_a_session_is_told_whether_somebody_uses_it() {
+async fn background_jobs_of_a_session_learn_whether_it_is_in_use() {
     let (world, _) = World::of(vec![Answer::text("one"), Answer::text("two")]);
     let host = world.host();
     let used = || world.used.lock().unwrap().clone();
@@ -129,7 +129,7 @@ impl Provider for PanickingProvider {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_ends_the_turn_with_a_sentence() {
+async fn provider_panic_ends_the_turn_with_an_error_message() {
     let world = World::new(Box::new(|_| Arc::new(PanickingProvider)), Vec::new());
     let (_host, mut window, session) = attached(&world).await;
     window.recorded = Some(Vec::new());
@@ -145,7 +145,7 @@ async fn a_panic_ends_the_turn_with_a_sentence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closing_cancels_the_turn_and_answers_what_still_comes() {
+async fn closing_a_session_cancels_its_turn_and_answers_late_requests() {
     let (world, _) = World::of(vec![Answer::endless_silence()]);
     let (host, mut window, session) = attached(&world).await;
     window.ask(Some(&session), say("go")).await.unwrap();
@@ -166,7 +166,7 @@ async fn closing_cancels_the_turn_and_answers_what_still_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ended_sessions_do_not_count_among_those_that_a_client_sees() {
+async fn closed_sessions_do_not_count_toward_the_attach_limit() {
     let (world, _) = World::of(vec![]);
     let host = world.host();
     let mut window = Window::new(&host, "w");
@@ -180,7 +180,7 @@ async fn ended_sessions_do_not_count_among_those_that_a_client_sees() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_gives_everybody_a_snapshot_of_the_next_epoch() {
+async fn session_change_sends_every_client_a_snapshot_of_the_next_epoch() {
     let (world, _) = World::of(vec![Answer::text("one"), Answer::text("two")]);
     let host = world.host();
     let (mut one, mut other) = (Window::new(&host, "one"), Window::new(&host, "other"));
@@ -205,7 +205,7 @@ async fn a_change_gives_everybody_a_snapshot_of_the_next_epoch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_cannot_be_done_does_not_close_the_engine() {
+async fn invalid_rewind_leaves_the_session_running() {
     let (world, _) = World::of(vec![Answer::text("one"), Answer::text("two")]);
     let host = world.host();
     let mut window = Window::new(&host, "w");
@@ -227,7 +227,7 @@ async fn a_change_that_cannot_be_done_does_not_close_the_engine() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_a_change_fails_the_session_goes_on_as_it_was() {
+async fn failed_model_switch_restores_the_session() {
     // The change itself fails, its settings cannot be read, or it cannot be opened.
     for (model, expected) in [
         ("none", RequestErrorKind::NotFound),
@@ -249,7 +249,7 @@ async fn where_a_change_fails_the_session_goes_on_as_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_runs_is_not_changed_away() {
+async fn model_switch_during_a_turn_is_rejected_as_busy() {
     let (world, _) = World::of(vec![Answer::endless_silence()]);
     let (_host, mut window, session) = attached(&world).await;
     window.ask(Some(&session), say("go")).await.unwrap();
@@ -259,7 +259,7 @@ async fn a_turn_that_runs_is_not_changed_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_opening_that_fails_late_is_told_and_no_session_is_needed_for_it() {
+async fn session_that_fails_to_open_is_reported_as_closed() {
     let (world, _) = World::of(vec![]);
     let host = world.host();
     let mut window = Window::new(&host, "w");
@@ -302,7 +302,7 @@ async fn shutting_down_ends_every_session_and_refuses_new_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closing_waits_for_a_change_that_has_begun() {
+async fn closing_waits_for_a_running_model_switch_or_rewind() {
     for request in [switch("m2"), Request::Rewind { turns: 1, files: true, conversation: true }] {
         let (world, provider) = World::of(vec![Answer::text("one"), Answer::text("two")]);
         let (host, mut window, session) = attached(&world).await;
@@ -325,7 +325,7 @@ async fn closing_waits_for_a_change_that_has_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_mode_that_a_person_chose_stays_when_the_model_is_changed() {
+async fn permission_mode_survives_a_model_switch() {
     let (world, _) = World::of(vec![]);
     let (host, mut window, session) = attached(&world).await;
     let mode = PermissionMode::Plan;
@@ -337,7 +337,7 @@ async fn the_mode_that_a_person_chose_stays_when_the_model_is_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_title_is_shown_to_all_as_it_is_saved_and_once_it_is() {
+async fn session_title_is_shown_to_all_clients_once_it_is_saved() {
     let (world, _) = World::of(vec![Answer::text("one")]);
     let (host, mut window, session) = attached(&world).await;
     window.ask(Some(&session), say("first words")).await.unwrap();
@@ -363,7 +363,7 @@ async fn a_title_is_shown_to_all_as_it_is_saved_and_once_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watcher_that_did_not_read_for_long_is_told_how_all_sessions_are() {
+async fn lagging_watcher_gets_the_state_of_all_sessions() {
     let (world, _) = World::of(vec![]);
     let host = world.host();
     let (mut watcher, mut window) = (Window::new(&host, "watcher"), Window::new(&host, "w"));

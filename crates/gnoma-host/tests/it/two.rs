@@ -180,7 +180,7 @@ fn written(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_a_session_sends_does_not_depend_on_another_one() {
+fn requests_of_a_session_do_not_depend_on_another_session() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _entered = runtime.enter();
     let machine = Machine::new();
@@ -212,7 +212,7 @@ fn what_a_session_sends_does_not_depend_on_another_one() {
 }
 
 #[tokio::test]
-async fn what_is_sent_after_a_change_of_profile_goes_by_its_rules_about_secrets() {
+async fn requests_after_a_profile_switch_follow_its_redaction_rules() {
     let machine = Machine::new();
     fs::create_dir(machine.folder(0)).unwrap();
     let host = Host::new(Projects::default());

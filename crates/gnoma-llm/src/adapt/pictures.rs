@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn one_refused_picture_is_told_from_a_model_without_eyes() {
+    fn rejected_image_error_is_told_from_a_model_without_vision() {
         for text in [
             "messages.2.content.0.image.source.base64: image exceeds 5 mb maximum: 6034288 bytes",
             "could not process image",
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_picture_is_found_by_its_path() {
+    fn rejected_image_is_identified_by_the_json_path_in_the_error() {
         let request = request(&[b"one", b"two", b"three"]);
         let all = collect_pictures(&request);
         for text in [
@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_picture_is_found_by_its_size() {
+    fn rejected_image_is_identified_by_the_size_limit_in_the_error() {
         let large = [7; 2_000];
         let request = request(&[b"one", &large]);
         let all = collect_pictures(&request);
@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_picture_among_many_costs_no_other_picture() {
+    fn rejected_image_among_many_is_the_only_one_left_out() {
         for (count, bad) in [(2, 0), (3, 1), (5, 0), (6, 0), (6, 5), (8, 3), (8, 0)] {
             let good: Vec<usize> = (0..count).filter(|at| *at != bad).collect();
             let (refusals, sent, last) = play(count, &[bad], 0);
@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn several_refused_pictures_never_keep_a_request_refused() {
+    fn several_rejected_images_are_left_out_within_the_trial_limit() {
         for (count, bad) in [
             (2, vec![0, 1]),
             (3, vec![0, 1]),
@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn newest_pictures_are_sent_where_their_number_is_limited() {
+    fn image_count_limit_of_the_server_keeps_the_newest_images() {
         let request = request(&[b"one", b"two", b"three"]);
         let all = collect_pictures(&request);
         for (text, most) in [
@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn picture_in_the_name_of_a_file_or_a_model_is_not_meant() {
+    fn image_word_in_a_file_or_model_name_is_no_image_error() {
         assert!(!names_picture("'tool_choice' is not supported by bild-7b"));
         assert!(!names_picture("could not save build/photo.png"));
         assert!(names_picture("messages[0].content[1].image_url is invalid"));
@@ -633,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_of_pixels_is_no_size_in_bytes() {
+    fn image_pixel_limit_is_not_taken_for_a_byte_limit() {
         let request = request(&[&[7; 3_000], &[8; 3_000]]);
         let text = "image dimensions exceed max allowed size for many-image requests: 2000 pixels";
         let known = find_refused(text, b"", &request, &RefusedPictures::default(), &[]).unwrap();

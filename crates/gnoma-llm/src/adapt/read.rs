@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_say_is_understood() {
+    fn unsupported_parameter_errors_are_mapped_to_request_adaptations() {
         let field = |name: &str| Some(Adaptation::Field(name.to_owned()));
         let earlier = || Some(Adaptation::EarlierThinking(2));
         for (message, change) in [
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_picture_is_left_out_whatever_the_language() {
+    fn image_rejection_is_recognized_in_many_languages() {
         for (kind, status, message) in [
             (ErrorKind::ServerError, 500, "failed to process inputs: invalid image input"),
             (ErrorKind::BadRequest, 400, "L'image ne peut pas être lue"),
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_clear_refusal_counts() {
+    fn request_adapts_only_to_unambiguous_client_errors() {
         let message = "m does not support parameter temperature";
         assert!(read(ErrorKind::BadRequest, 422, message).is_some());
         assert_eq!(read(ErrorKind::ServerError, 500, message), None);

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_that_names_a_schema_is_of_one_tool() {
+    fn schema_error_identifies_the_rejected_tool() {
         let all = tools(&["fs.read", "mcp__s__odd", "mcp__t__other"]);
         for (text, param, name) in [
             ("tools.1.custom.input_schema.type: field required", None, Some("mcp__s__odd")),
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(refused_tool("tools.0.custom.input_schema: no", None, &only), None);
     }
     #[test]
-    fn refusals_of_a_schema_that_name_no_tool_are_told_from_others() {
+    fn schema_errors_without_a_tool_name_are_recognized() {
         for text in [
             "invalid request: tools.function.parameters is not a valid moonshot flavored json schema, details: <at \
              path 'properties.x': type is not defined>",
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_of_the_number_of_tools_is_read() {
+    fn tool_count_limit_is_parsed_from_the_error() {
         let text = "invalid 'tools': array too long. expected an array with maximum length 128, but got an array \
                     with length 142 instead.";
         assert_eq!(tool_limit(text, Some("tools"), 142), Some(128));

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_room_that_servers_tell_of_is_read() {
+    fn context_window_and_prompt_size_are_parsed_from_the_error() {
         for (text, most, told) in [
             (
                 "this model's maximum context length is 8192 tokens. however, you requested 9000 tokens \
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_tokens_that_servers_allow_are_read() {
+    fn max_tokens_limit_is_parsed_from_the_error() {
         for (text, most, told) in [
             (
                 "max_tokens is too large: 32000. this model supports at most 16384 completion tokens, whereas you provided 32000.",
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_that_grows_leaves_less_room() {
+    fn growing_prompt_lowers_max_tokens_to_fit_the_context_window() {
         let room = Room { window: 8192, input: 3000, bytes: 9000, most: 8192 };
         assert_eq!(room.max_answer_tokens(9_000), Some(8192 - 3000 - 16));
         assert!(room.max_answer_tokens(12_000).unwrap() < 8192 - 4000);

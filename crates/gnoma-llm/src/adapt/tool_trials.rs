@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_tool_that_is_not_named_is_found_by_halves() {
+    fn unnamed_rejected_tool_is_found_by_bisection() {
         for (count, bad) in [(1, 0), (2, 0), (2, 1), (5, 3), (16, 15), (40, 0)] {
             let (out, refusals) = play(count, &[bad]);
             assert_eq!(out, [format!("mcp__s__t{bad}")], "of {count}");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_end_where_the_tools_are_not_the_reason() {
+    fn tool_bisection_gives_up_if_no_tool_is_the_cause() {
         let names = |count: usize| (0..count).map(|at| at.to_string()).collect::<Vec<_>>();
         for count in [1, 2, 7, 300] {
             let mut trials = ToolTrials::from_unknown(names(count)).unwrap();

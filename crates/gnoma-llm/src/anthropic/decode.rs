@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_text_and_a_call_in_pieces() {
+    fn anthropic_stream_decodes_thinking_text_and_tool_call_deltas() {
         let response = read(&[
             START,
             r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_answer_reads_like_its_stream() {
+    fn anthropic_non_streamed_answer_decodes_like_a_stream() {
         let body = r#"{"type":"message","id":"m1","model":"claude-x","stop_reason":"tool_use",
             "content":[{"type":"thinking","thinking":"so","signature":"Sg=="},
                 {"type":"redacted_thinking","data":"xx"},
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_thinking_is_kept_for_its_signature() {
+    fn anthropic_redacted_thinking_keeps_its_signature() {
         let response = read(&[
             START,
             r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_and_records_of_other_kinds_are_read_over() {
+    fn anthropic_unknown_blocks_and_events_are_skipped() {
         let response = read(&[
             START,
             r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}"#,
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_may_come_with_the_beginning_of_a_call() {
+    fn anthropic_tool_arguments_may_come_in_content_block_start() {
         let begin = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"bash","input":{"a":1}}}"#;
         let more = r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"b\":2}"}}"#;
         let end = r#"{"type":"content_block_stop","index":0}"#;
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn later_counts_replace_earlier_ones() {
+    fn anthropic_later_usage_replaces_earlier_usage_except_zeros() {
         let usage = read(&[START, END_TURN, STOP]).usage.unwrap();
         let parts = (usage.input, usage.cache_read, usage.cache_write, usage.output);
         assert_eq!(parts, (10, 5, 0, 7));
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_to_stop_has_its_word() {
+    fn anthropic_stop_reasons_are_mapped() {
         for (wire, stop) in [
             ("end_turn", StopReason::EndTurn),
             ("max_tokens", StopReason::MaxTokens),
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn full_window_is_told_as_a_prompt_that_is_too_long() {
+    fn anthropic_context_window_exceeded_stop_is_a_context_overflow() {
         let delta =
             r#"{"type":"message_delta","delta":{"stop_reason":"model_context_window_exceeded"}}"#;
         for records in [&[START, delta, STOP][..], &[START, delta]] {
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told() {
+    fn anthropic_error_events_and_broken_records_are_errors() {
         let overloaded =
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
         for whole in [false, true] {

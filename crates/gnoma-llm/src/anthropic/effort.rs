@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_found_in_every_spelling() {
+    fn claude_version_is_parsed_from_any_model_id() {
         for (name, expected) in [
             ("-opus-4-6", Some((4, 6))),
             ("-opus-4.1@20250805", Some((4, 1))),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn each_generation_is_told_in_its_own_form() {
+    fn claude_generations_get_budget_or_adaptive_thinking() {
         let adaptive = Some(ThinkingConfig::Adaptive { display: "summarized" });
         let budget = Some(ThinkingConfig::Enabled { budget_tokens: 2048 });
         for (model, thinking, effort, temperature) in [
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn no_effort_is_as_little_as_the_model_allows() {
+    fn claude_effort_none_disables_thinking_or_uses_the_lowest_effort() {
         let off = planned(&request(OLD, Some(Effort::None)));
         assert_eq!(off.thinking, Some(ThinkingConfig::Disabled));
         assert_eq!(off.temperature, Some(0.5));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_fits_under_the_limit_or_is_not_given() {
+    fn claude_thinking_budget_fits_under_max_tokens_or_is_omitted() {
         let mut request = request(OLD, Some(Effort::High));
         let plan = planned(&request);
         assert_eq!(plan.max_tokens, ANSWER_TOKENS + 16_384);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_s_word_is_more_than_an_effort() {
+    fn claude_thinking_setting_overrides_the_effort() {
         let wish = |model, thinking| {
             let mut request = request(model, Some(Effort::High));
             request.thinking = Some(thinking);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forced_call_turns_thinking_off() {
+    fn claude_forced_tool_choice_disables_thinking() {
         for model in [OLD, "claude-opus-4-6"] {
             let mut request = request(model, Some(Effort::High));
             request.tool_choice = ToolChoice::Required;
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_begun_without_own_thinking_ends_without() {
+    fn claude_turn_started_without_thinking_continues_without_it() {
         let mut request = request(OLD, Some(Effort::Low));
         for (rounds, thinks) in [
             (&[(OLD, true)][..], true),

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_goes_back_to_its_own_model_only() {
+    fn anthropic_thinking_is_sent_back_only_to_its_own_model() {
         let mut content = thought();
         content.push(Content::ToolCall(call("t1")));
         let tool_use = json!({"type":"tool_use","id":"t1","name":"fs_read","input":{"path":"a"}});
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn unsigned_thinking_goes_back_to_those_who_sign_nothing() {
+    fn unsigned_thinking_is_sent_back_to_models_without_signatures() {
         let thinking = Content::Thinking(Thinking { text: "hm".into(), ..Thinking::default() });
         let sent = |model: &str| {
             let target = ModelRef { provider: "anthropic".into(), model: model.into() };
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn results_say_that_they_failed_and_hold_pictures() {
+    fn anthropic_tool_results_encode_is_error_and_images() {
         let mut seen = ToolResult::from_text(&call("t1"), " ", false);
         let image = Image::from_bytes("image/png", b"png");
         seen.parts.push(ResultPart::Image(image));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn an_illegal_id_is_replaced_alike_in_call_and_result() {
+    fn anthropic_invalid_tool_call_id_is_replaced_consistently() {
         for id in ["", "call 1", "call:é"] {
             let id = CallId::new(id);
             let legal = legal_id(&id);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_texts_are_left_out() {
+    fn anthropic_blank_text_blocks_are_omitted() {
         let blank =
             Message::user(vec![Content::from_text(" \n"), Content::from_text("hi")]).unwrap();
         assert_eq!(sent(&blank).unwrap()["content"], json!([{"type":"text","text":"hi"}]));
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_be_continued_ends_without_white_space() {
+    fn anthropic_prefilled_answer_has_no_trailing_white_space() {
         for (stop, text) in [
             (Some(StopReason::EndTurn), "done \n"),
             (Some(StopReason::MaxTokens), "done"),

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_key_has_its_header() {
+    fn anthropic_api_key_and_oauth_token_use_different_headers() {
         let has = |headers: &[(&str, String)], name: &str, value: &str| {
             headers.iter().any(|header| *header == (name, value.to_owned()))
         };
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn models_come_with_their_window_where_it_is_told() {
+    fn anthropic_model_list_includes_the_context_window() {
         let profile = Profile::new("anthropic", Protocol::Anthropic, "http://x");
         let dialect = Anthropic::new(Arc::new(profile));
         let body =

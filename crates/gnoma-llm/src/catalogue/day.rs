@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_day_is_one_more() {
+    fn consecutive_dates_have_consecutive_day_numbers() {
         let days = (1970..2110).flat_map(|year| {
             (1..=12)
                 .flat_map(move |month| (1..=31).filter_map(move |day| from_parts(year, month, day)))

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_of_each_class_is_picked() {
+    fn default_models_are_the_newest_of_each_class() {
         let models = [
             model("large-2", 20, 10),
             model("large-1", 50, 300),
@@ -105,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn of_one_generation_the_dearest_is_the_best() {
+    fn default_model_of_one_generation_is_the_most_expensive() {
         let models = [model("a", 10, 10), model("b", 12, 20), model("b-long", 12, 20)];
         assert_eq!(picked(&models), ["b"]);
     }
 
     #[test]
-    fn what_is_not_to_be_relied_on_is_not_picked() {
+    fn deprecated_preview_and_small_models_are_no_default_models() {
         let mut gone = model("gone", 1, 0);
         gone.deprecated = Some(TODAY);
         let mut small = model("small", 1, 0);

@@ -232,7 +232,7 @@ mod tests {
         @c\t=b\n@d\n";
 
     #[test]
-    fn a_line_is_read() {
+    fn model_catalogue_line_is_parsed() {
         let list = List::new(TEXT);
         let model = list.find_exact("b", "m-1").unwrap();
         assert_eq!((model.context_window, model.max_output), (200_000, Some(8_192)));
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_is_exact_or_none() {
+    fn model_price_text_parses_exactly_to_micro_dollars_or_not_at_all() {
         for (text, price) in [("0", Some(0)), ("0.0028", Some(2_800)), ("12.5", Some(12_500_000))] {
             assert_eq!(parse_micro_dollars(text), price);
         }
@@ -263,13 +263,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_odd(bytes in proptest::collection::vec(any::<u8>(), 0..400), id in ".{0,20}") {
+        fn model_catalogue_parser_never_panics_on_any_text(bytes in proptest::collection::vec(any::<u8>(), 0..400), id in ".{0,20}") {
             let text = String::from_utf8_lossy(&bytes);
             read_all(&text, &id);
         }
 
         #[test]
-        fn no_list_is_too_odd(
+        fn model_catalogue_parser_never_panics_on_any_lines(
             lines in proptest::collection::vec("[@#]?[ab:@-]{0,3}\t?=?[0-9.\tsé-]{0,12}", 0..30),
             id in "[ab:@0-9é-]{0,8}",
         ) {
@@ -277,7 +277,7 @@ mod tests {
         }
 
         #[test]
-        fn a_price_survives_being_written(micro_dollars in 0_u64..10_000_000_000) {
+        fn model_price_round_trips_through_text(micro_dollars in 0_u64..10_000_000_000) {
             let (whole, rest) = (micro_dollars / MICRO, micro_dollars % MICRO);
             prop_assert_eq!(parse_micro_dollars(&format!("{whole}.{rest:06}")), Some(micro_dollars));
         }

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn every_listed_model_finds_itself() {
+    fn every_catalogue_model_is_found_by_its_id() {
         let mut count = 0;
         for provider in providers() {
             for model in of_provider(provider) {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_sound() {
+    fn every_shipped_model_catalogue_line_is_valid() {
         let mut seen = Vec::new();
         for provider in providers() {
             let lines = SHIPPED.model_ids(provider);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_and_variants_lead_to_the_model_and_to_no_other() {
+    fn model_lookup_ignores_date_and_variant_suffixes() {
         let found = |provider, model: &str| lookup(provider, model).map(|model| model.id);
         for provider in providers() {
             // Behind a colon, anything goes.
@@ -156,14 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn who_sells_anothers_models_has_them() {
+    fn azure_lists_openai_models_at_openai_prices() {
         let model = of_provider("openai").remove(0);
         let sold = lookup("azure", &model.id).unwrap();
         assert_eq!((sold.provider.as_str(), sold.price), ("azure", model.price));
     }
 
     #[test]
-    fn the_usual_are_few_and_usable() {
+    fn usual_models_are_few_and_not_deprecated() {
         for provider in providers() {
             let usual = usual_models(provider, soon());
             assert!(usual.len() <= default_models::CLASSES.len());

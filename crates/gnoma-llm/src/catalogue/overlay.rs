@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_says_wins() {
+    fn user_model_entry_overrides_the_catalogue() {
         let listed = catalogue::of_provider("openai").remove(0);
         let overlay = read_overlay(&format!(
             "[[model]]\nprovider = 'openai'\nid = '{}'\noutput_price = 7\nreleased = 2026-05-01\n",
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_correction_holds_for_other_names() {
+    fn model_override_applies_to_aliases() {
         let alias = catalogue::providers()
             .flat_map(|provider| {
                 SHIPPED.model_ids(provider).into_iter().map(move |id| (provider, id))
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_model_needs_what_nobody_knows() {
+    fn unlisted_model_entry_needs_price_and_context_window() {
         let new = "[[model]]\nprovider = 'mine'\nid = 'x'\n";
         assert_eq!(wrong(new), "line 1: `mine/x` is not listed, so it needs `input_price`");
         let priced = format!("{new}input_price = 0\noutput_price = 0.5\n");
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named_with_its_line() {
+    fn model_overlay_error_names_its_line() {
         let model = "[[model]]\nprovider = 'mine'\nid = 'x'\n";
         let unknown = wrong(&format!("\n{model}conext_window = 3\n"));
         assert!(unknown.starts_with("line 5: unknown field `conext_window`"), "{unknown}");
@@ -443,7 +443,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_odd(text in "(\\[\\[model\\]\\]\n)?([a-z_]{0,12} ?=? ?['0-9a-z:.-]{0,12}\n?){0,6}") {
+        fn model_overlay_parser_never_panics(text in "(\\[\\[model\\]\\]\n)?([a-z_]{0,12} ?=? ?['0-9a-z:.-]{0,12}\n?){0,6}") {
             if let Ok(overlay) = read_overlay(&text) {
                 let _few = overlay.usual_models("mine", 20_000);
             }

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_names_and_slips_mean_a_listed_model() {
+    fn short_or_misspelled_model_name_suggests_a_listed_model() {
         let begins =
             |provider: &str, name: &str| find_similar_model(provider, name).unwrap_or_default();
         assert!(begins("anthropic", "sonnet").starts_with("claude-sonnet-"));

@@ -255,7 +255,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_stream_and_a_whole_answer_read_alike() {
+    fn chat_completion_decodes_the_same_streamed_or_whole() {
         let usage = r#""usage":{"prompt_tokens":5,"completion_tokens":2}"#;
         let (streamed, _) = read(
             Plain,
@@ -293,7 +293,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn pieces_find_their_call_by_index() {
+    fn tool_call_deltas_are_matched_by_index() {
         let response = stream(
             Plain,
             &[
@@ -309,7 +309,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn calls_that_share_an_index_or_have_none_are_told_apart() {
+    fn tool_calls_with_shared_or_missing_index_are_separated() {
         let shared = stream(
             Plain,
             &[r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},
@@ -332,7 +332,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_id_and_a_name_repeated_in_every_piece_are_one_call() {
+    fn repeated_id_and_name_in_deltas_are_one_tool_call() {
         let piece = |arguments| {
             format!(
                 r#"{{"tool_calls":[{{"index":0,"id":"0","function":{{"name":"f","arguments":"{arguments}"}}}}]}}"#
@@ -343,7 +343,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn arguments_may_be_an_object_or_null() {
+    fn tool_call_arguments_may_be_a_json_object_or_null() {
         let response = stream(
             Plain,
             &[
@@ -360,7 +360,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn calls_in_odd_shapes_are_calls() {
+    fn tool_calls_without_list_or_function_wrapper_are_decoded() {
         for call in [
             r#"{"tool_calls":{"id":"a","function":{"name":"f","arguments":"{}"}}}"#,
             r#"{"tool_calls":[{"id":"a","type":"function","name":"f","arguments":"{}"}]}"#,
@@ -370,7 +370,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn name_in_pieces_is_put_together() {
+    fn tool_name_split_across_deltas_is_joined() {
         let tools = testing::tools();
         let profile = Arc::new(Profile::new("test", Protocol::OpenAi, ""));
         let names = Arc::new(NameMap::new(&tools));
@@ -388,7 +388,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn reasoning_in_a_list_of_parts_is_no_text() {
+    fn reasoning_content_part_is_decoded_as_thinking() {
         let part =
             r#"{"content":[{"type":"reasoning","text":"because"},{"type":"text","text":"4"}]}"#;
         let response = stream(Plain, &[part], "stop");
@@ -397,14 +397,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_call_of_nothing_is_no_call() {
+    fn empty_tool_call_is_ignored() {
         let nothing = r#"{"content":"4","tool_calls":[{"function":{"name":"","arguments":""}}]}"#;
         let response = stream(Plain, &[nothing], "stop");
         assert_eq!(response.stop, Some(StopReason::EndTurn));
     }
 
     #[test]
-    fn a_cut_call_stays_cut() {
+    fn truncated_tool_call_keeps_the_length_stop_reason() {
         let response = stream(
             Plain,
             &[r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]}"#],
@@ -430,7 +430,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn only_the_first_choice_counts() {
+    fn only_the_first_completion_choice_is_decoded() {
         let (response, error) = read(
             Plain,
             &[
@@ -447,7 +447,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_whole_so_far_beside_a_delta_is_not_said_twice() {
+    fn cumulative_message_beside_a_delta_is_not_duplicated() {
         let (response, _) = read(
             Plain,
             &[
@@ -460,7 +460,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn failures_are_found_in_every_form() {
+    fn completion_error_records_of_every_shape_are_errors() {
         let failing = [
             r#"{"error":{"message":"boom","code":503}}"#,
             r#"{"error":"boom"}"#,
@@ -482,7 +482,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_end_without_a_sign_is_a_cut() {
+    fn completion_stream_without_done_or_finish_reason_is_truncated() {
         let record = r#"{"choices":[{"delta":{"content":"so far"}}]}"#;
         let (response, error) = read(Plain, &[record], false);
         assert_eq!(error.unwrap().kind, ErrorKind::Network);
@@ -492,7 +492,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn finish_reason_of_a_failure_is_an_error_after_what_was_written() {
+    fn finish_reason_error_fails_but_keeps_the_partial_text() {
         let part = r#"{"choices":[{"delta":{"content":"part"}}]}"#;
         for word in ["error", "network_error", "insufficient_system_resource", "abort"] {
             let end = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{word}"}}]}}"#);
@@ -510,7 +510,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_completion_says_so() {
+    fn non_completion_body_is_reported_as_wrong_server() {
         let (_, error) = read(Plain, &[r#"{"models":[]}"#], true);
         assert_eq!(error.unwrap().kind, ErrorKind::WrongServer);
         let (_, error) = read(Plain, &["{broken"], false);
@@ -518,7 +518,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_stream_may_come_without_its_frames() {
+    fn completion_chunks_without_sse_framing_are_decoded() {
         let (response, error) = read(
             Plain,
             &[
@@ -535,7 +535,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_odd_in_a_record_costs_only_itself() {
+    fn malformed_field_of_a_completion_chunk_is_skipped() {
         let (response, error) = read(
             Plain,
             &[
@@ -554,7 +554,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn model_and_id_are_told_when_they_come() {
+    fn first_non_empty_model_and_id_of_a_completion_are_kept() {
         let (response, _) = read(
             Plain,
             &[

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_always_an_object_in_a_string() {
+    fn tool_call_arguments_are_encoded_as_a_json_object_string() {
         let names = NameMap::default();
         let mut call = ToolCall::new(CallId::new("c"), "fs.read", RawJson::empty_object());
         call.arguments = RawJson::parse(r#"{ "a" : 1 }"#).unwrap();
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn words_alone_are_a_string_and_pictures_make_parts() {
+    fn user_text_is_a_string_and_images_make_content_parts() {
         let picture = Image::from_bytes("image/png", b"png");
         let words = [Content::from_text("look"), Content::from_text("here")];
         assert_eq!(json(&from_user(&words, true)), r#"{"role":"user","content":"look\n\nhere"}"#);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_of_tools_follow_with_a_word_on_their_origin() {
+    fn tool_result_images_follow_in_a_user_message_naming_the_tool() {
         let call = ToolCall::new(CallId::new("c"), "fs.read", RawJson::empty_object());
         let mut result = ToolResult::from_text(&call, "x", false);
         let names = NameMap::default();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_are_words_or_names() {
+    fn tool_choice_is_encoded_as_word_or_function_name() {
         let names = NameMap::default();
         assert_eq!(tool_choice(&ToolChoice::Auto, &names, "any"), None);
         let required = tool_choice(&ToolChoice::Required, &names, "any");

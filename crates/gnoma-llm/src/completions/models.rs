@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_window_is_found_wherever_it_is_kept() {
+    fn model_list_context_window_is_read_under_every_field_name() {
         let body = br#"{"object":"list","data":[
             {"id":"a","max_model_len":4096},
             {"id":"b","context_length":8192,"top_provider":{}},
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_is_told_in_two_ways() {
+    fn model_list_parameter_count_is_read_as_number_or_text() {
         let body = br#"{"models":[
             {"name":"a","meta":{"n_params":1777088000}},
             {"name":"b","details":{"parameter_size":"4.3B"}},
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_list_will_do_and_anything_else_is_no_model() {
+    fn model_list_may_be_a_bare_array() {
         assert_eq!(parse_models(br#"[{"id":"a"}]"#).len(), 1);
         assert_eq!(parse_models(b"<html>"), []);
         assert_eq!(parse_models(br#"{"data":null}"#), []);

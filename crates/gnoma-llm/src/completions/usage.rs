@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cached_share_is_found_under_every_name() {
+    fn cached_token_count_is_read_under_every_field_name() {
         let names = [
             r#""prompt_tokens_details":{"cached_tokens":40}"#,
             r#""prompt_tokens_details":null,"prompt_cache_hit_tokens":40"#,
@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn a_share_larger_than_the_whole_was_counted_apart() {
+    fn cached_tokens_above_the_prompt_count_are_not_subtracted() {
         let told =
             usage(&[r#"{"prompt_tokens":24,"prompt_tokens_details":{"cached_tokens":161}}"#]);
         assert_eq!((told.input, told.cache_read), (24, 161));
     }
 
     #[test]
-    fn a_later_report_wins_and_may_leave_things_out() {
+    fn later_usage_report_overrides_only_the_fields_it_has() {
         let told = usage(&[
             r#"{"prompt_tokens":9,"completion_tokens":null}"#,
             r#"{"completion_tokens":3,"completion_tokens_details":{"reasoning_tokens":2}}"#,
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_at_the_end_erase_no_count() {
+    fn trailing_zero_usage_report_does_not_reset_token_counts() {
         let zeros = r#"{"prompt_tokens":0,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}"#;
         let told = r#"{"input_tokens":9,"output_tokens":3,"prompt_cache_hit_tokens":4}"#;
         let usage = usage(&[told, zeros]);

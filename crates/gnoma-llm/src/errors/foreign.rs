@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stream_of_another_wire_is_named_by_its_first_record() {
+    fn stream_of_another_protocol_is_named_by_its_first_record() {
         let records = [
             (r#"{"type":"response.created","response":{}}"#, Protocol::Responses),
             (r#"{"type":"message_start","message":{}}"#, Protocol::Anthropic),

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_cannot_be_sent_says_why() {
+    fn malformed_api_key_error_says_what_is_wrong() {
         for (key, why) in [
             ("sk-a\nbc", "a line break"),
             ("env:MY_KEY", "the name of a variable"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_somebody_else_is_recognised_by_its_beginning() {
+    fn api_key_of_another_vendor_is_recognized_by_its_prefix() {
         for (key, told) in [
             ("sk-ant-api03-abc", "Anthropic"),
             ("AIzaSyA", "Google"),

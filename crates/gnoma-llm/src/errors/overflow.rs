@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn size_of_the_prompt_and_a_smaller_one_say_overflow_in_any_language() {
+    fn context_overflow_is_recognized_by_prompt_size_above_a_smaller_number() {
         for text in
             ["Model's max length is 32768, got 40000", "40000 ዘንቢል: 32768", "40,000 / 32,768"]
         {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn other_limits_are_not_taken_for_overflow() {
+    fn other_limit_errors_are_not_taken_for_context_overflow() {
         for text in [
             "max_tokens is too large: 32000. This model supports at most 16384 completion tokens",
             "Range of max_tokens should be [1, 8192]",

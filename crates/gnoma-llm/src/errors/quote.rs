@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_named_by_its_title() {
+    fn html_error_page_is_quoted_by_its_title() {
         let of = |title: &str| quote_text(&format!("<!DOCTYPE html><HTML><head>{title}</head>"));
         let named = "the server answered with an HTML page (\u{201c}Log in to WiFi\u{201d})";
         assert_eq!(of("<TITLE lang=en> Log in\n to \u{1b}WiFi</title>"), named);

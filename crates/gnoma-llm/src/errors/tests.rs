@@ -7,7 +7,7 @@ fn read(status: u16, body: &str) -> ProviderError {
 }
 
 #[test]
-fn every_shape_of_error_is_read() {
+fn error_bodies_of_every_shape_are_parsed() {
     let cases = [
         (401, r#"{"detail":"Invalid API Key"}"#, ErrorKind::Auth, "Invalid API Key", None),
         (
@@ -62,7 +62,7 @@ fn every_shape_of_error_is_read() {
 }
 
 #[test]
-fn google_tells_the_wait_in_the_body() {
+fn google_retry_delay_is_read_from_the_error_body() {
     let body = r#"{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED",
         "details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"17.5s"}]}}"#;
     let error = read(429, body);
@@ -73,7 +73,7 @@ fn google_tells_the_wait_in_the_body() {
 /// What vendors say of failures that matter for what happens next. A status of 0 is a record in
 /// mid-stream.
 #[test]
-fn vendors_words_are_understood() {
+fn vendor_error_codes_are_mapped_to_error_kinds() {
     use ErrorKind::{
         Auth, BadRequest, ContextTooLong, Forbidden, NotFound, Overloaded, Quota, RateLimited,
         ServerError, Timeout,
@@ -319,7 +319,7 @@ fn vendors_words_are_understood() {
 }
 
 #[test]
-fn messages_say_what_is_behind_them() {
+fn nested_validation_and_upstream_error_messages_are_shown() {
     let message = |body: &str| read(400, body).message;
     assert_eq!(
         message(r#"{"detail":[{"loc":["body","messages",0],"msg":"Field required"}]}"#),
@@ -340,7 +340,7 @@ fn messages_say_what_is_behind_them() {
 }
 
 #[test]
-fn a_wait_in_the_message_counts_where_no_header_tells() {
+fn retry_wait_in_the_error_message_counts_without_a_header() {
     let body = r#"{"error":{"message":"Please try again in 1.5s","code":"rate_limit_exceeded"}}"#;
     assert_eq!(read(429, body).retry_after, Some(Duration::from_millis(1500)));
     let profile = Profile::new("p", Protocol::OpenAi, "http://x");
@@ -349,7 +349,7 @@ fn a_wait_in_the_message_counts_where_no_header_tells() {
 }
 
 #[test]
-fn the_hint_of_a_rate_limit_names_the_wait_that_was_asked_for() {
+fn rate_limit_hint_names_the_retry_after_wait() {
     let profile = Profile::new("p", Protocol::OpenAi, "http://x");
     let wait = Some(Duration::from_secs(100_000));
     let error = from_status(&profile, 429, wait, b"");
@@ -359,7 +359,7 @@ fn the_hint_of_a_rate_limit_names_the_wait_that_was_asked_for() {
 }
 
 #[test]
-fn a_word_in_place_of_a_key_stays_in_what_the_server_says() {
+fn placeholder_api_key_is_not_redacted_from_server_messages() {
     for word in ["x", "none", "ollama"] {
         let mut profile = Profile::new("work", Protocol::OpenAi, "http://x/v1");
         profile.key = Some(gnoma_core::Secret::new(word.to_owned()));
@@ -370,7 +370,7 @@ fn a_word_in_place_of_a_key_stays_in_what_the_server_says() {
 }
 
 #[test]
-fn a_key_that_the_server_quotes_is_not_passed_on() {
+fn api_key_quoted_by_the_server_is_redacted() {
     let mut profile = Profile::new("p", Protocol::OpenAi, "http://x");
     profile.key = Some(gnoma_core::Secret::new("sk-work-1234".to_owned()));
     let body = br#"{"error":{"message":"bad key Bearer sk-work-1234","code":"sk-work-1234"}}"#;
@@ -386,7 +386,7 @@ fn a_key_that_the_server_quotes_is_not_passed_on() {
 
 /// OpenRouter and proxies say in place of an answer, and in the middle of one, what they like.
 #[test]
-fn a_failure_in_an_answer_is_the_server_s_unless_it_says_otherwise() {
+fn error_inside_an_http_200_answer_counts_as_server_error() {
     let profile = Profile::new("p", Protocol::OpenAi, "http://x");
     let told = |body: &str, has_begun| {
         let value = serde_json::from_str(body).unwrap();
@@ -406,13 +406,13 @@ fn a_failure_in_an_answer_is_the_server_s_unless_it_says_otherwise() {
 }
 
 #[test]
-fn a_conflict_is_worth_another_try() {
+fn http_409_and_425_are_retried() {
     assert_eq!(read(409, r#"{"error":{"message":"locked"}}"#).kind, ErrorKind::ServerError);
     assert_eq!(read(425, "").kind, ErrorKind::ServerError);
 }
 
 #[test]
-fn what_to_do_fits_what_the_server_said() {
+fn error_hint_fits_the_server_message() {
     for (status, message, advice) in [
         (
             500,
@@ -461,7 +461,7 @@ fn what_to_do_fits_what_the_server_said() {
 }
 
 #[test]
-fn a_model_that_is_not_there_is_known_in_the_words_of_each_vendor() {
+fn model_not_found_error_is_recognized_for_each_vendor() {
     for (status, body) in [
         (400, r#"{"message":"Invalid model: mistral-larg","type":"invalid_model","code":"1500"}"#),
         (
@@ -480,7 +480,7 @@ fn a_model_that_is_not_there_is_known_in_the_words_of_each_vendor() {
 }
 
 #[test]
-fn a_model_that_is_not_there_is_like_one_that_is() {
+fn model_not_found_hint_suggests_a_similar_model() {
     let profile = Profile::new("openai", Protocol::OpenAi, "http://x");
     let gone = || from_status(&profile, 404, None, br#"{"error":{"message":"no such model"}}"#);
     let hint = suggest_model(&profile, gone(), "GPT-4o").hint.unwrap();
@@ -492,7 +492,7 @@ fn a_model_that_is_not_there_is_like_one_that_is() {
 }
 
 #[test]
-fn wrong_address_is_told_in_the_form_of_its_protocol() {
+fn http_404_hint_names_the_base_url_form_of_the_protocol() {
     for (protocol, url, says, says_not) in [
         (Protocol::OpenAi, "http://x", "http://x/chat/completions. It often ends in /v1.", "beta"),
         (Protocol::OpenAi, "http://x/v1", "http://x/v1/chat/completions. Change it", "often ends"),
@@ -507,7 +507,7 @@ fn wrong_address_is_told_in_the_form_of_its_protocol() {
 }
 
 #[test]
-fn refused_key_of_an_own_server_is_not_blamed_on_an_account() {
+fn http_403_of_a_self_hosted_server_hints_at_the_key_not_the_account() {
     let mut profile = Profile::new("work", Protocol::OpenAi, "http://x/v1");
     profile.key = Some(gnoma_core::Secret::new("k".to_owned()));
     profile.key_source = Some("WORK_KEY".to_owned());
@@ -535,7 +535,7 @@ fn json_of_something_else_is_no_list_of_models() {
 }
 
 #[test]
-fn a_redirect_says_which_address_to_set() {
+fn redirect_error_names_the_endpoint_to_set() {
     let profile = Profile::new("p", Protocol::OpenAi, "http://x/v1");
     let hint = |to: Option<&str>| redirect_error(&profile, 308, to).hint.unwrap();
     let moved = hint(Some("https://x/v1/chat/completions"));
@@ -556,7 +556,7 @@ fn a_redirect_says_which_address_to_set() {
 }
 
 #[test]
-fn a_status_that_no_retry_helps_is_not_called_overloaded() {
+fn permanent_http_statuses_are_not_reported_as_overloaded() {
     for (status, advice) in [
         (407, "HTTPS_PROXY"),
         (426, "https://"),
@@ -578,7 +578,7 @@ fn a_status_that_no_retry_helps_is_not_called_overloaded() {
 
 /// A vendor's name at an address of one's own, such as a gateway's, is not spoken of as the vendor.
 #[test]
-fn gateway_with_the_name_of_a_vendor_is_an_own_server() {
+fn gateway_named_like_a_vendor_counts_as_a_self_hosted_server() {
     let mut profile = Profile::new("openai", Protocol::Responses, "http://gateway.internal/v1");
     profile.key = Some(gnoma_core::Secret::new("k".to_owned()));
     profile.key_source = Some("WORK_KEY".to_owned());
@@ -613,7 +613,7 @@ fn gateway_with_the_name_of_a_vendor_is_an_own_server() {
 }
 
 #[test]
-fn remedy_names_the_setting_that_the_address_came_from() {
+fn error_hint_names_the_setting_or_variable_of_address_and_key() {
     let vendor = Profile::new("google", Protocol::Google, "https://x/v1beta");
     let mut own = Profile::new("vllm", Protocol::OpenAi, "http://gpu.lab:8000/v1");
     own.address_source = Some("`provider.endpoints.vllm` (c.toml:5)".to_owned());
@@ -646,7 +646,7 @@ fn remedy_names_the_setting_that_the_address_came_from() {
 }
 
 #[test]
-fn unknown_words_with_the_size_of_the_prompt_mean_that_it_is_too_long() {
+fn unknown_error_with_the_prompt_size_counts_as_context_overflow() {
     let profile = Profile::new("p", Protocol::OpenAi, "http://x");
     let read = |bytes| {
         let body = br#"{"error":{"message":"Model's max length is 32768, got 40000"}}"#;

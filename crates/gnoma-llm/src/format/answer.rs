@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_becomes_a_text() {
+    fn structured_output_tool_call_becomes_answer_text() {
         let text = |text: &str| {
             let text = text.to_owned();
             vec![StreamEvent::TextDelta { slot: 0, text }, StreamEvent::Stop(StopReason::EndTurn)]

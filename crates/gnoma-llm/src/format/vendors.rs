@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn openai_guarantees_closed_objects_whose_properties_are_all_required() {
+    fn openai_strict_schema_needs_closed_objects_with_all_required() {
         let point = json!({"type": "object", "properties": {"x": {"type": "number", "minimum": 0}},
             "required": ["x"], "additionalProperties": false});
         assert!(is_strict(&point));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn anthropic_gets_what_it_takes_or_nothing() {
+    fn anthropic_output_schema_is_loosened_or_omitted() {
         let loose = loosen_schema(&json!({"$schema": "x", "type": "object", "properties": {
             "n": {"type": "integer", "minimum": 1}, "at": {"type": "string", "format": "date"},
             "tags": {"type": "array", "items": {"$ref": "#/$defs/tag"}, "minItems": 2}},
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn references_follow_what_they_name() {
+    fn json_schema_refs_are_rewritten_when_a_schema_is_nested() {
         let schema = json!({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#"}, {"$ref": "#b"}]}}});
         let moved = move_references(schema, "/properties/answer");
         assert_eq!(moved["$ref"], "#/properties/answer/$defs/a");

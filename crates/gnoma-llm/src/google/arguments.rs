@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn values_find_their_places() {
+    fn google_partial_args_are_placed_by_json_path() {
         let json = put_together(
             r#"[{"jsonPath":"$.path","stringValue":"src/","willContinue":true},
                 {"jsonPath":"$.path","stringValue":"lib.rs"},
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_far_index_takes_no_memory() {
+    fn google_partial_args_with_a_huge_index_use_no_memory() {
         let json = put_together(r#"[{"jsonPath":"$.a[4000000000]","numberValue":1}]"#);
         assert_eq!(json, r#"{"a":[1]}"#);
     }
@@ -149,7 +149,7 @@ mod tests {
     proptest! {
         /// Any path is followed or refused.
         #[test]
-        fn any_path_is_survived(paths in prop::collection::vec("[$.\\[\\]'\"a0-9]{0,12}", 0..8)) {
+        fn google_partial_args_with_any_json_path_never_panic(paths in prop::collection::vec("[$.\\[\\]'\"a0-9]{0,12}", 0..8)) {
             let mut arguments = PartialArguments::default();
             for path in &paths {
                 let piece = serde_json::json!({"jsonPath": path, "boolValue": true}).to_string();

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn call_with_stand_in_arguments_is_filled_when_it_comes_again() {
+    fn google_repeated_function_call_fills_empty_arguments() {
         let response = read(&[
             r#"{"functionCall":{"id":"x","name":"bash","args":{}}}"#,
             r#"{"functionCall":{"id":"x","name":"bash","args":{"command":"ls"}}}"#,
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_underscores_are_read() {
+    fn google_snake_case_field_names_are_decoded() {
         let record = r#"{"candidates":[{"content":{"parts":[{"function_call":{"name":"bash","arguments":{"command":"ls"}},
             "thought_signature":"U0lH"}]},"finish_reason":"STOP"}],"usage_metadata":{"promptTokenCount":3}}"#;
         let response = read_all(&[record]).unwrap();
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_one_kind_are_one_block() {
+    fn google_parts_of_one_kind_are_joined_into_one_block() {
         let response = read(&[
             r#"{"text":"I wo","thought":true}"#,
             r#"{"text":"nder","thought":true}"#,
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_stays_by_itself() {
+    fn google_part_with_thought_signature_stays_a_separate_block() {
         let response = read(&[
             r#"{"text":"a"}"#,
             r#"{"text":"b","thoughtSignature":"s1"}"#,
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_come_whole_and_several_at_once() {
+    fn google_several_function_calls_in_one_chunk_are_decoded() {
         let response = read(&[
             r#"{"functionCall":{"name":"bash","args":{"b": 1.0}},"thoughtSignature":"s"},
                {"functionCall":{"id":"x1","name":"ls"}}, {"functionCall":{"name":"pwd","args":null}}"#,
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_value_by_value_are_put_together() {
+    fn google_partial_args_of_several_chunks_are_assembled() {
         let response = read(&[
             r#"{"functionCall":{"name":"a","willContinue":true},"thoughtSignature":"s"}"#,
             r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.p","stringValue":"x","willContinue":true}],"willContinue":true}}"#,
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_other_kinds_leave_only_their_signature() {
+    fn google_unknown_parts_keep_only_their_thought_signature() {
         let response = read(&[
             r#"{"executableCode":{"code":"1"},"thoughtSignature":"s"}, {"codeExecutionResult":{}}"#,
             r#"{"text":"1"}"#,
@@ -475,14 +475,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_candidate_counts() {
+    fn google_only_the_first_candidate_is_decoded() {
         let two = r#"{"candidates":[{"index":1,"content":{"parts":[{"text":"no"}]}},
             {"index":0,"content":{"parts":[{"text":"yes"}]},"finishReason":"STOP"}]}"#;
         assert_eq!(read_all(&[two]).unwrap().content, [Content::from_text("yes")]);
     }
 
     #[test]
-    fn thoughts_are_output_and_cached_tokens_are_no_input() {
+    fn google_usage_counts_thoughts_as_output_and_excludes_cached_input() {
         let counts = r#"{"usageMetadata":{"promptTokenCount":10,"cachedContentTokenCount":4,
             "candidatesTokenCount":3,"thoughtsTokenCount":2},"modelVersion":"g","responseId":"r"}"#;
         let stop = r#"{"candidates":[{"finishReason":"MAX_TOKENS"}],
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_to_stop_has_its_word() {
+    fn google_finish_reasons_are_mapped() {
         for (wire, stop) in [
             ("STOP", StopReason::EndTurn),
             ("MAX_TOKENS", StopReason::MaxTokens),
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_call_is_no_end_that_was_meant_and_keeps_the_text() {
+    fn google_malformed_function_call_stop_is_unknown_and_keeps_the_text() {
         let record = r#"{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","index":0,
             "finishMessage":"the call is empty","content":{"parts":[{"text":"I look."}]}}]}"#;
         let response = read_all(&[record]).unwrap();
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_answer_needs_no_reason_to_stop() {
+    fn google_non_streamed_answer_needs_no_finish_reason() {
         let words = chunk(r#"{"text":"so"}"#);
         let called = chunk(r#"{"functionCall":{"name":"ls"}}"#);
         let stop = |records: &[&str]| read_as(records, true).map(|response| response.stop);
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told() {
+    fn google_error_records_and_truncated_streams_are_errors() {
         let busy = r#"{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}"#;
         let words = chunk(r#"{"text":"so"}"#);
         let error = read_all(&[&words, busy]).unwrap_err();

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_own_answer_goes_back_with_its_signatures() {
+    fn google_own_answer_is_sent_back_with_thought_signatures() {
         let model = "gemini-3-flash";
         let own = Message::assistant(answer(), Some(gemini(model)), None).unwrap();
         assert_eq!(
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_before_a_call_stays_at_home() {
+    fn google_white_space_text_before_a_call_is_not_sent_back() {
         let call = Content::ToolCall(called("x9", None));
         let answer = vec![Content::from_text("\n\n"), call];
         let own = Message::assistant(answer, Some(gemini("gemini-2.5-pro")), None).unwrap();
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_answer_goes_without_them() {
+    fn google_answer_of_another_model_is_sent_without_thought_signatures() {
         let foreign = Message::assistant(answer(), Some(gemini("gemini-2.5-pro")), None).unwrap();
         for (model, signature) in
             [("gemini-3-flash", json!(STAND_IN_SIGNATURE)), ("gemini-2.5-flash", Value::Null)]
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_of_results_stand_where_the_model_takes_them() {
+    fn google_tool_result_images_are_placed_by_model_generation() {
         let mut seen = ToolResult::from_text(&called("call_0", None), "ok", false);
         let image = Image::from_bytes("image/png", b"png");
         seen.parts.push(ResultPart::Image(image));
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_ours_stay_at_home() {
+    fn google_generated_call_ids_are_not_sent() {
         for (id, goes) in [
             ("call_0", false),
             ("call_12_1", false),

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_found_in_every_spelling() {
+    fn google_model_path_accepts_ids_with_or_without_prefix() {
         let path = |model| dialect().answer_path(model);
         let expected = "/models/gemini-2.5-flash:streamGenerateContent?alt=sse";
         assert_eq!(path("gemini-2.5-flash"), expected);

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_generation_is_told_in_its_own_form() {
+    fn gemini_generations_get_thinking_budget_or_level() {
         let budget = |tokens| (Some(tokens), None);
         let level = |level| (None, Some(level));
         for (model, effort, expected) in [

@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn content_changes_between_chunks_and_text() {
+    fn mistral_content_may_switch_between_parts_and_text() {
         let response = stream(
             Mistral,
             &[
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_comes_whole_with_the_end_and_the_usage() {
+    fn mistral_tool_calls_arrive_whole_with_finish_reason_and_usage() {
         let (response, error) = read(
             Mistral,
             &[

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn own_thinking_goes_back_and_that_of_others_does_not() {
+    fn mistral_thinking_is_sent_back_only_to_its_own_model() {
         let content = vec![thinking("hm"), Content::from_text("4")];
         assert_eq!(
             encoded(&said(content.clone(), target()), None),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_speaks_between_a_tool_and_the_user() {
+    fn mistral_inserts_an_assistant_message_between_tool_and_user() {
         let roles = |before| {
             let items = encoded(&Message::user_text("go on"), before);
             let role = |item: &Value| item["role"].as_str().unwrap().to_owned();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_of_tools_follow_after_a_word_of_the_model() {
+    fn mistral_tool_result_images_follow_after_an_assistant_message() {
         let mut result = ToolResult::from_text(&call("abcdefghi"), "a picture", false);
         let picture = Image::from_bytes("image/png", b"png");
         result.parts.push(ResultPart::Image(picture));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_nine_letters_and_call_and_result_agree() {
+    fn mistral_tool_call_ids_have_nine_characters_and_match_results() {
         assert_eq!(call_id("aB3dE6gH9"), "aB3dE6gH9");
         for id in ["", "call_0", "toolu_01ABCDEFGHIJ", "abc-ef_hi", "änderung"] {
             let legal = call_id(id);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn effort_is_said_in_words_the_model_knows() {
+    fn mistral_reasoning_effort_is_mapped_per_model() {
         let high = Some(Effort::High);
         assert_eq!(effort_fields("mistral-small-latest", None), (None, None));
         assert_eq!(effort_fields("mistral-small-latest", Some(Effort::Low)), (Some("high"), None));
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_leaves_out_what_nobody_asked_for() {
+    fn mistral_request_omits_unset_options() {
         let request = ModelRequest {
             model: "m".into(),
             system: "be brief".into(),

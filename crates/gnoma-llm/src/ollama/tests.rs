@@ -24,7 +24,7 @@ fn thinking(text: &str) -> Content {
 }
 
 #[test]
-fn lines_are_blocks_in_the_order_of_their_kinds() {
+fn ollama_lines_decode_to_thinking_text_and_call_blocks_in_order() {
     let response = decode(&[
         r#"{"model":"m","message":{"role":"assistant","content":"","thinking":"so "},"done":false}"#,
         r#"{"model":"m","message":{"role":"assistant","content":"","thinking":"far"},"done":false}"#,
@@ -47,7 +47,7 @@ fn lines_are_blocks_in_the_order_of_their_kinds() {
 }
 
 #[test]
-fn call_with_stand_in_arguments_is_filled_when_it_comes_again() {
+fn ollama_repeated_tool_call_fills_empty_arguments() {
     let call = |arguments: &str| {
         format!(
             r#"{{"message":{{"tool_calls":[{{"id":"x","function":{{"name":"bash","arguments":{arguments}}}}}]}},"done":false}}"#
@@ -62,7 +62,7 @@ fn call_with_stand_in_arguments_is_filled_when_it_comes_again() {
 }
 
 #[test]
-fn endings_have_their_reasons() {
+fn ollama_done_reasons_are_mapped() {
     for (end, stop) in [
         (r#"{"done":true}"#, StopReason::EndTurn),
         (r#"{"done":true,"done_reason":"stop"}"#, StopReason::EndTurn),
@@ -83,7 +83,7 @@ fn endings_have_their_reasons() {
 }
 
 #[test]
-fn failures_say_what_happened() {
+fn ollama_errors_and_truncated_streams_are_reported() {
     let said = r#"{"message":{"content":"x"},"done":false}"#;
     let error = decode(&[said, r#"{"error":"an error was encountered"}"#]).unwrap_err();
     assert_eq!(error.message, "an error was encountered");
@@ -101,7 +101,7 @@ fn encode(message: &Message) -> Value {
 }
 
 #[test]
-fn an_assistant_goes_back_with_its_calls_and_its_own_thoughts() {
+fn ollama_assistant_message_is_sent_back_with_calls_and_own_thinking() {
     let mut broken =
         ToolCall::new(CallId::new("d"), "bash", RawJson::from_value(&"{\"cut").unwrap());
     broken.broken = true;
@@ -130,7 +130,7 @@ fn an_assistant_goes_back_with_its_calls_and_its_own_thoughts() {
 }
 
 #[test]
-fn pictures_of_tools_follow_the_results() {
+fn ollama_tool_result_images_follow_the_results() {
     let result = |id: &str, parts| ToolResult {
         call_id: CallId::new(id),
         name: "fs.read".into(),
@@ -179,7 +179,7 @@ fn body(request: &ModelRequest) -> Value {
 }
 
 #[test]
-fn a_request_says_only_what_is_wanted() {
+fn ollama_request_omits_unset_options() {
     let hi = json!({"role": "user", "content": "hi"});
     let expected = json!({"model": "qwen3:4b", "stream": true, "messages": [hi]});
     assert_eq!(body(&request()), expected);
@@ -203,7 +203,7 @@ fn a_request_says_only_what_is_wanted() {
 }
 
 #[test]
-fn models_are_those_that_are_installed() {
+fn ollama_model_list_is_read_from_api_tags() {
     let body = br#"{"models":[{"name":"qwen3:4b","model":"qwen3:4b","size":1}]}"#;
     assert_eq!(dialect().parse_models(body)[0].id, "qwen3:4b");
     assert_eq!(dialect().models_path(), "/api/tags");

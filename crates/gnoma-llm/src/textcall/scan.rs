@@ -93,14 +93,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brackets_in_strings_do_not_count() {
+    fn json_scan_ignores_brackets_in_strings() {
         assert_eq!(end_of(r#"{"a":"}]\"","b":[1]} tail"#), Some(20));
         assert_eq!(end_of(r#"{"a":"}"#), None);
         assert_eq!(end_of("{'it': '}'} x"), Some(11));
     }
 
     #[test]
-    fn broken_objects_still_have_entries() {
+    fn json_scan_finds_entries_of_malformed_objects() {
         let found: Vec<_> =
             object_entries("{\"a\": {\"x\":1,}, 'b' : \"two\nlines\", \"c\": [1, 2").collect();
         assert_eq!(found, [("a", "{\"x\":1,}"), ("b", "\"two\nlines\""), ("c", "[1, 2")]);

@@ -65,7 +65,7 @@ fn short(response: &Response) -> Vec<String> {
 }
 
 #[test]
-fn pieces_of_text_that_arrive_together_go_on_as_pieces() {
+fn text_deltas_that_arrive_together_stay_separate() {
     let mut events: Events = ["one ", "two ", "three"].map(delta).into_iter().collect();
     filter().filter_events(&mut events);
     assert_eq!(events.len(), 3, "{events:?}");
@@ -230,7 +230,7 @@ const TEXTS: &[&str] = &[
 ];
 
 #[test]
-fn calls_are_found_in_every_form() {
+fn tool_calls_in_text_are_found_in_every_known_format() {
     for (answer, expected) in ANSWERS {
         let response = read(&[answer]);
         assert_eq!(short(&response), *expected, "{answer}");
@@ -241,7 +241,7 @@ fn calls_are_found_in_every_form() {
 }
 
 #[test]
-fn what_is_no_call_stays_as_it_is() {
+fn text_without_tool_calls_is_unchanged() {
     for text in TEXTS {
         let whole: String = short(&read(&[text])).concat();
         assert_eq!(whole, *text);
@@ -249,7 +249,7 @@ fn what_is_no_call_stays_as_it_is() {
 }
 
 #[test]
-fn token_of_a_template_is_no_answer() {
+fn chat_template_tokens_are_removed_from_the_answer() {
     for text in ["<|im_end|>", "\n<｜end▁of▁sentence｜>", "<|im_end|>\n<|endoftext|>", "</s>"]
     {
         assert!(short(&read(&[text])).is_empty(), "{text}");
@@ -258,7 +258,7 @@ fn token_of_a_template_is_no_answer() {
 }
 
 #[test]
-fn words_are_not_held_back() {
+fn text_tool_call_filter_streams_plain_text_immediately() {
     let mut filter = filter();
     for (text, passed) in [
         ("Let me ", "Let me "),
@@ -286,7 +286,7 @@ fn words_are_not_held_back() {
 }
 
 #[test]
-fn calls_are_words_if_the_server_sends_calls() {
+fn text_tool_calls_stay_text_if_the_server_sends_tool_calls() {
     let mut filter = filter();
     let mut events = Events::from([
         delta("<tool_call>{\"name\":\"bash\",\"arguments\":{}}</tool_call>\n"),
@@ -301,7 +301,7 @@ fn calls_are_words_if_the_server_sends_calls() {
 }
 
 #[test]
-fn an_answer_that_was_cut_keeps_its_text() {
+fn truncated_text_tool_call_stays_text() {
     let text = "<tool_call>{\"name\":\"bash\",\"arguments\":{\"command\":\"l";
     for stop in [Some(StopReason::MaxTokens), None] {
         let response = read_with(&[text], stop);
@@ -311,7 +311,7 @@ fn an_answer_that_was_cut_keeps_its_text() {
 }
 
 #[test]
-fn what_is_held_back_is_bounded() {
+fn text_tool_call_filter_buffer_is_bounded() {
     let mut filter = filter();
     let start = "<tool_call>{\"name\":\"bash\",\"arguments\":{\"command\":\"";
     let mut events = Events::from([delta(start)]);
@@ -328,7 +328,7 @@ fn what_is_held_back_is_bounded() {
 }
 
 #[test]
-fn thoughts_that_are_cut_stay_thoughts() {
+fn truncated_think_block_stays_thinking() {
     for stop in [Some(StopReason::MaxTokens), Some(StopReason::EndTurn), None] {
         assert_eq!(short(&read_with(&["<think>if a </", "t"], stop)), ["«if a </t»"]);
     }
@@ -384,27 +384,27 @@ fn scraps() -> impl Strategy<Value = String> {
 proptest! {
     /// Where the network cuts an answer does not matter.
     #[test]
-    fn cuts_do_not_matter(answer in 0..ANSWERS.len(), cuts in prop::collection::vec(0_usize..400, 0..12)) {
+    fn text_tool_calls_decode_the_same_for_any_chunking(answer in 0..ANSWERS.len(), cuts in prop::collection::vec(0_usize..400, 0..12)) {
         let text = ANSWERS[answer].0;
         prop_assert_eq!(short(&read(&cut(text, &cuts))), short(&read(&[text])));
     }
 
     /// Nor does it in any mess that models may write.
     #[test]
-    fn cuts_do_not_matter_in_a_mess(text in scraps(), cuts in prop::collection::vec(0_usize..400, 0..12)) {
+    fn malformed_text_tool_calls_decode_the_same_for_any_chunking(text in scraps(), cuts in prop::collection::vec(0_usize..400, 0..12)) {
         prop_assert_eq!(short(&read(&cut(&text, &cuts))), short(&read(&[&text])));
     }
 
     /// Text without a call comes through byte for byte.
     #[test]
-    fn text_comes_through(text in 0..TEXTS.len(), cuts in prop::collection::vec(0_usize..400, 0..12)) {
+    fn text_without_tool_calls_passes_byte_for_byte(text in 0..TEXTS.len(), cuts in prop::collection::vec(0_usize..400, 0..12)) {
         let text = TEXTS[text];
         prop_assert_eq!(short(&read(&cut(text, &cuts))).concat(), text);
     }
 
     /// A mess in which no tool is named comes through byte for byte.
     #[test]
-    fn a_mess_comes_through(text in scraps(), cuts in prop::collection::vec(0_usize..400, 0..12)) {
+    fn malformed_text_without_tool_names_passes_byte_for_byte(text in scraps(), cuts in prop::collection::vec(0_usize..400, 0..12)) {
         let text = text.replace("bash", "bush");
         let is_thought = text.trim_start().starts_with(THINK);
         let text = if is_thought { format!("So: {text}") } else { text };

@@ -55,7 +55,7 @@ fn script() -> Script {
 }
 
 #[tokio::test]
-async fn finish_reason_ends_an_answer_whatever_the_connection_does() {
+async fn answer_with_finish_reason_is_complete_even_if_the_connection_breaks() {
     let mut jobs = Vec::new();
     for endpoint in endpoints() {
         let reply = endpoint.wire.stream_reply(&script());
@@ -83,7 +83,7 @@ async fn finish_reason_ends_an_answer_whatever_the_connection_does() {
 }
 
 #[tokio::test]
-async fn junk_and_doubled_ends_after_a_finish_reason_do_no_harm() {
+async fn garbage_after_the_finish_reason_is_ignored() {
     for endpoint in endpoints() {
         let reply = endpoint.wire.stream_reply(&script());
         let expected = without_counts(read(endpoint, reply.clone()).await.0);
@@ -113,7 +113,7 @@ async fn split_surrogates_are_joined_on_every_wire() {
 }
 
 #[tokio::test]
-async fn stand_in_arguments_are_replaced_by_what_follows() {
+async fn placeholder_tool_arguments_are_replaced_by_later_deltas() {
     let mut tried = 0;
     for endpoint in endpoints() {
         let reply = endpoint.wire.stream_reply(&script());
@@ -130,7 +130,7 @@ async fn stand_in_arguments_are_replaced_by_what_follows() {
 
 /// Eight tokens behind a prompt of 32,760 are the rest of the window, whatever the limit of the answer was.
 #[tokio::test]
-async fn few_tokens_at_the_length_of_an_answer_are_a_full_window() {
+async fn length_stop_after_few_tokens_is_a_full_context_window() {
     for (prompt, output, most, window, is_full) in [
         (32_760, 8, Some(4_096), None, true),
         (32_760, 8, None, Some(32_768), true),

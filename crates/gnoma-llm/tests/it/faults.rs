@@ -46,7 +46,7 @@ impl Outcome {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_keeps_what_was_said() {
+async fn broken_connection_keeps_the_partial_answer() {
     for endpoint in &PROTOCOLS {
         let (reply, cut) = half_an_answer(endpoint);
         for end in [End::Reset(cut), End::Abort(cut)] {
@@ -61,7 +61,7 @@ async fn a_connection_that_breaks_keeps_what_was_said() {
 }
 
 #[tokio::test]
-async fn an_answer_without_its_end_is_no_answer() {
+async fn truncated_stream_is_a_network_error() {
     for endpoint in &PROTOCOLS {
         let (reply, cut) = half_an_answer(endpoint);
         let outcome = fails(endpoint, reply.with_end(End::Truncate(cut))).await;
@@ -78,7 +78,7 @@ async fn an_answer_without_its_end_is_no_answer() {
 }
 
 #[tokio::test]
-async fn silence_is_not_waited_out() {
+async fn stalled_stream_times_out() {
     for endpoint in &PROTOCOLS {
         let (reply, cut) = half_an_answer(endpoint);
         let silent = [
@@ -105,7 +105,7 @@ async fn silence_is_not_waited_out() {
 }
 
 #[tokio::test]
-async fn an_answer_in_another_language_is_called_so() {
+async fn non_protocol_answer_is_reported_as_wrong_server() {
     use ErrorKind::{Garbled, WrongServer};
     let table: [(&str, &'static [u8], ErrorKind, &str); 9] = [
         // Asked once: another server says the same again.
@@ -139,7 +139,7 @@ async fn an_answer_in_another_language_is_called_so() {
 
 /// A wrong `provider.protocols` is found with the first record: each request costs.
 #[tokio::test]
-async fn stream_of_another_wire_is_called_so_at_once() {
+async fn stream_of_another_protocol_is_reported_with_the_setting() {
     for endpoint in &PROTOCOLS {
         let (record, says) = match endpoint.label {
             "anthropic" => (r#"{"choices":[{"delta":{"content":"hi"}}]}"#, "Chat Completions"),
@@ -153,7 +153,7 @@ async fn stream_of_another_wire_is_called_so_at_once() {
 }
 
 #[tokio::test]
-async fn a_page_of_a_proxy_is_not_quoted() {
+async fn html_page_of_a_proxy_is_not_quoted_in_the_error() {
     for endpoint in &PROTOCOLS {
         let outcome = fails(endpoint, endpoint.wire.failure_reply(&Failure::WebPage)).await;
         let says = "no usable answer from the server behind the proxy (HTTP 502): the server answered with an HTML page";
@@ -163,7 +163,7 @@ async fn a_page_of_a_proxy_is_not_quoted() {
 }
 
 #[tokio::test]
-async fn a_rate_limit_says_how_long_to_wait() {
+async fn http_429_error_has_the_retry_after_wait() {
     let date = RetryAfter::Date {
         at: "Sun, 06 Nov 1994 08:50:07 GMT".to_owned(),
         now: "Sun, 06 Nov 1994 08:49:37 GMT".to_owned(),
@@ -188,7 +188,7 @@ async fn a_rate_limit_says_how_long_to_wait() {
 }
 
 #[tokio::test]
-async fn refusals_are_told_apart() {
+async fn http_errors_are_mapped_to_error_kinds_for_every_protocol() {
     let table = [
         (Failure::Overloaded, ErrorKind::Overloaded, "Retry later"),
         (Failure::Internal, ErrorKind::ServerError, "The problem is on the side of"),
@@ -205,7 +205,7 @@ async fn refusals_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_missing_or_wrong_is_named() {
+async fn http_401_hint_names_the_missing_or_wrong_api_key() {
     for endpoint in &PROTOCOLS {
         let reply = endpoint.wire.failure_reply(&Failure::Key);
         let server = Server::start(move |_| reply.clone()).unwrap();
@@ -250,7 +250,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_told_from_one_that_is_not_there() {
+async fn https_to_a_plain_http_server_says_it_does_not_speak_tls() {
     let endpoint = &PROTOCOLS[0];
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", server.local_addr().unwrap());
@@ -266,7 +266,7 @@ async fn a_server_without_tls_is_told_from_one_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn server_that_wants_a_client_certificate_is_asked_once_and_called_so() {
+async fn server_that_requires_a_client_certificate_fails_without_retry() {
     let endpoint = &PROTOCOLS[0];
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", server.local_addr().unwrap());
@@ -287,7 +287,7 @@ async fn server_that_wants_a_client_certificate_is_asked_once_and_called_so() {
 
 /// An alert of TLS is what a server behind TLS says to a request without.
 #[tokio::test]
-async fn a_server_that_wants_tls_is_called_so() {
+async fn http_to_a_tls_server_says_to_use_https() {
     let endpoint = &PROTOCOLS[0];
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", server.local_addr().unwrap());
@@ -304,7 +304,7 @@ async fn a_server_that_wants_tls_is_called_so() {
 }
 
 #[tokio::test]
-async fn a_page_in_place_of_an_answer_points_to_the_address() {
+async fn http_404_or_html_answer_hints_at_a_wrong_endpoint() {
     let table = [
         (404, "404 page not found", ErrorKind::NotFound, "The address of `"),
         (
@@ -334,7 +334,7 @@ async fn a_page_in_place_of_an_answer_points_to_the_address() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_with_the_address() {
+async fn connection_refused_error_names_the_address() {
     for endpoint in &PROTOCOLS {
         let url = vacant().await;
         let outcome = asked(endpoint, endpoint.profile(&url)).await;
@@ -354,7 +354,7 @@ async fn nobody_there_is_said_with_the_address() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_none_is_said() {
+async fn invalid_endpoint_url_error_names_the_setting() {
     for endpoint in &PROTOCOLS {
         let outcome = asked(endpoint, endpoint.profile("not an address")).await;
         let hint = format!("provider.endpoints.{}", endpoint.provider);

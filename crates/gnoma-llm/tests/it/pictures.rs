@@ -129,7 +129,7 @@ async fn model_without_vision_is_sent_no_image() {
 
 /// Local servers fail inside where they cannot read a picture.
 #[tokio::test]
-async fn refused_image_is_left_out_though_the_server_calls_it_its_own_fault() {
+async fn image_rejected_with_http_500_or_413_is_left_out() {
     for (status, message) in [
         (500, "failed to decode image"),
         (500, "Failed to load image or audio file"),

@@ -206,7 +206,7 @@ fn strict(
 }
 
 #[tokio::test]
-async fn what_a_server_refuses_is_left_out_for_the_conversation() {
+async fn rejected_parameter_is_omitted_for_the_rest_of_the_conversation() {
     for Case { asked: (label, history), says: (status, message, param), place, told } in CASES {
         let endpoint = endpoint(label);
         let refuses = |body: &Value| holds(body, place).then(|| refusal(*status, message, *param));
@@ -225,7 +225,7 @@ async fn what_a_server_refuses_is_left_out_for_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_stream_answers_in_one_piece() {
+async fn server_without_streaming_gets_a_non_streamed_request() {
     let answers = [
         ("llamacpp", r#"{"choices":[{"message":{"content":"good"},"finish_reason":"stop"}]}"#),
         ("ollama", r#"{"message":{"content":"good"},"done":true,"done_reason":"stop"}"#),
@@ -252,7 +252,7 @@ async fn a_server_that_does_not_stream_answers_in_one_piece() {
 }
 
 #[tokio::test]
-async fn too_many_answer_tokens_are_lowered() {
+async fn max_tokens_is_lowered_after_a_too_large_error() {
     let (window, input) = (8_192, 3_000);
     let endpoint = endpoint("llamacpp");
     let (server, provider) = strict(endpoint, move |body| {
@@ -281,7 +281,7 @@ async fn too_many_answer_tokens_are_lowered() {
 
 /// A server that wants these gone does not get it.
 #[tokio::test]
-async fn what_must_stay_stays() {
+async fn required_request_fields_are_never_omitted() {
     let table = [
         ("openai-responses", "text", "Unknown parameter: 'store'.", "/store"),
         (
@@ -304,7 +304,7 @@ async fn what_must_stay_stays() {
 
 /// A server that finds something new each time is not asked for ever.
 #[tokio::test]
-async fn a_server_that_refuses_everything_is_given_up() {
+async fn request_adaptation_gives_up_if_every_field_is_rejected() {
     let endpoint = endpoint("openrouter");
     let (server, provider) = strict(endpoint, |body| {
         let fields = ["tools", "tool_choice", "temperature", "reasoning", "stream_options"];
@@ -321,7 +321,7 @@ async fn a_server_that_refuses_everything_is_given_up() {
 
 /// Servers that name no tool: each other tool is offered in the end.
 #[tokio::test]
-async fn tool_that_a_server_refuses_without_naming_it_is_found() {
+async fn rejected_tool_is_found_if_the_server_does_not_name_it() {
     for (status, message) in [
         (
             400,

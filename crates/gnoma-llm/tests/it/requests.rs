@@ -72,7 +72,7 @@ fn compatible() {
 
 /// Every call is answered once, under the id and in the order it was made in.
 #[test]
-fn results_carry_the_ids_of_their_calls() {
+fn encoded_tool_results_have_the_ids_of_their_calls() {
     each_body(|endpoint, case, body| {
         let (calls, results) = (ids(body, call_of), ids(body, result_of));
         assert_eq!(calls, results, "{} {case}", endpoint.label);
@@ -81,7 +81,7 @@ fn results_carry_the_ids_of_their_calls() {
 
 /// An id that a provider would refuse never leaves.
 #[test]
-fn ids_are_legal() {
+fn encoded_tool_call_ids_are_valid_for_the_provider() {
     each_body(|endpoint, case, body| {
         for id in ids(body, call_of) {
             assert!(is_legal(endpoint, &id), "{} {case}: `{id}`", endpoint.label);
@@ -91,7 +91,7 @@ fn ids_are_legal() {
 
 /// Neither words nor tokens of another model's thinking are sent, to nobody.
 #[test]
-fn foreign_thinking_stays_at_home() {
+fn thinking_of_another_model_is_never_sent() {
     each_body(|endpoint, case, body| {
         if !matches!(case, "foreign_thinking" | "only_thinking") {
             return;
@@ -105,7 +105,7 @@ fn foreign_thinking_stays_at_home() {
 
 /// Schemas and arguments arrive as they were written, down to the spelling of a number.
 #[test]
-fn raw_json_is_not_spelled_anew() {
+fn tool_schemas_and_arguments_are_sent_verbatim() {
     for endpoint in every() {
         let request = case(endpoint, "call");
         let text = String::from_utf8(encode(endpoint, &request)).unwrap();

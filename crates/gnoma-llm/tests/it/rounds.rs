@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_grown_conversation_is_sent_as_if_encoded_anew() {
+async fn incrementally_encoded_request_equals_a_fresh_encoding() {
     for endpoint in &PROTOCOLS {
         let server = answering(endpoint);
         let provider =
@@ -40,7 +40,7 @@ async fn a_grown_conversation_is_sent_as_if_encoded_anew() {
 
 /// What was remembered of one conversation, model or set of tools never shows up in another.
 #[tokio::test]
-async fn conversations_do_not_mix() {
+async fn cached_request_bodies_of_conversations_do_not_mix() {
     for endpoint in &PROTOCOLS {
         let server = answering(endpoint);
         let provider =

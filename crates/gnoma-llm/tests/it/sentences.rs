@@ -102,7 +102,7 @@ async fn failure(endpoint: &Endpoint, profile: Profile) -> ProviderError {
 }
 
 #[tokio::test]
-async fn a_gateway_without_the_responses_api_is_told_with_the_protocol_to_set() {
+async fn gateway_without_the_responses_api_hints_at_the_compatible_protocol() {
     let body = r#"{"error":{"message":"no such path /responses"}}"#;
     let server = Server::start_with_replies([Reply::new(404, "application/json", body)]).unwrap();
     let mut profile = Profile::new("openai", Protocol::Responses, server.url());
@@ -115,7 +115,7 @@ async fn a_gateway_without_the_responses_api_is_told_with_the_protocol_to_set() 
 }
 
 #[tokio::test]
-async fn every_status_has_a_sentence_with_a_remedy_that_names_its_origin() {
+async fn every_http_status_error_has_a_hint_naming_the_setting() {
     let mut page = String::new();
     for (origin, (name, key, address)) in ORIGINS.iter().enumerate() {
         page.push_str(&format!("# `{name}`, key: {key:?}, address: {address:?}\n"));
@@ -153,7 +153,7 @@ async fn every_status_has_a_sentence_with_a_remedy_that_names_its_origin() {
 }
 
 #[tokio::test]
-async fn login_page_in_place_of_the_list_of_models_is_told() {
+async fn wifi_login_page_in_place_of_the_model_list_is_reported() {
     for endpoint in &PROTOCOLS {
         let page = Reply::new(200, "text/html", "<!doctype html><title>Guest Wi-Fi</title>");
         let server = Server::start_with_replies([page]).unwrap();
@@ -167,7 +167,7 @@ async fn login_page_in_place_of_the_list_of_models_is_told() {
 }
 
 #[tokio::test]
-async fn small_request_that_is_too_large_is_the_fault_of_a_proxy() {
+async fn http_413_for_a_small_request_is_blamed_on_a_proxy() {
     for endpoint in &PROTOCOLS {
         let page = Reply::new(
             413,

@@ -29,7 +29,7 @@ const WORD: &str = "wordwordword";
 
 /// The same events, whatever the network does to the bytes.
 #[tokio::test]
-async fn cuts_do_not_change_an_answer() {
+async fn streams_decode_the_same_for_any_chunking() {
     let script = Script::text(["Grüße ", "an alle 🦀"])
         .with_call("call00001", "fs_read", r#"{"path":"ä"}"#)
         .with_call("call00002", "bash", "{}");
@@ -52,7 +52,7 @@ async fn cuts_do_not_change_an_answer() {
 
 /// Servers label streams as they like.
 #[tokio::test]
-async fn the_content_type_does_not_matter() {
+async fn stream_is_decoded_with_any_content_type() {
     for endpoint in &PROTOCOLS {
         for kind in ["application/octet-stream", "text/html", ""] {
             let ReplyBody::Bytes(body) = endpoint.wire.stream_reply(&Script::text([WORD])).body
@@ -68,7 +68,7 @@ async fn the_content_type_does_not_matter() {
 
 /// Records in other frames, and such that say nothing.
 #[tokio::test]
-async fn oddly_framed_records_are_read() {
+async fn sse_records_with_unusual_framing_are_decoded() {
     let records = [
         r#"{"choices":[{"delta":{"content":"wordword"}}]}"#,
         "null",
@@ -85,7 +85,7 @@ async fn oddly_framed_records_are_read() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_are_replaced() {
+async fn invalid_utf8_in_a_stream_becomes_replacement_characters() {
     for endpoint in &PROTOCOLS {
         let body = body_with(endpoint, WORD, b"gr\xFC\xDFe");
         let server = Server::start_with_replies([Reply::sse(body)]).unwrap();
@@ -132,7 +132,7 @@ async fn dropping_a_waiting_stream_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_not_polled_sends_nothing() {
+async fn unpolled_stream_opens_no_connection() {
     let endpoint = &PROTOCOLS[0];
     let server = Server::start_with_replies([endless(endpoint)]).unwrap();
     let provider = provider(endpoint, &server);
@@ -144,7 +144,7 @@ async fn a_stream_that_is_not_polled_sends_nothing() {
 
 /// Nothing is read ahead of the consumer: the sender stops when it stops, and goes on with it.
 #[tokio::test]
-async fn a_slow_consumer_slows_the_sender() {
+async fn slow_stream_consumer_applies_backpressure() {
     for endpoint in &PROTOCOLS {
         let server = Server::start_with_replies([endless(endpoint)]).unwrap();
         let provider = provider(endpoint, &server);
@@ -240,7 +240,7 @@ async fn read(endpoint: &Endpoint, server: &Server) -> Accumulator {
 }
 
 #[tokio::test]
-async fn junk_after_a_complete_answer_is_nothing_wherever_it_is_cut() {
+async fn garbage_after_a_complete_ollama_answer_is_ignored() {
     let ollama = PROTOCOLS.iter().find(|endpoint| endpoint.label == "ollama").unwrap();
     let line = r#"{"message":{"content":"hi"},"done":true,"done_reason":"stop"}"#;
     for bytes in [1, usize::MAX] {
@@ -254,7 +254,7 @@ async fn junk_after_a_complete_answer_is_nothing_wherever_it_is_cut() {
 
 /// A vendor's new word for why an answer ended costs no call that is whole.
 #[tokio::test]
-async fn whole_calls_survive_a_stop_that_nobody_knows() {
+async fn complete_tool_calls_survive_an_unknown_finish_reason() {
     let words = [
         (r#""finish_reason":"tool_calls""#, r#""finish_reason":"of_tomorrow""#),
         (r#""stop_reason":"tool_use""#, r#""stop_reason":"of_tomorrow""#),
@@ -283,7 +283,7 @@ async fn whole_calls_survive_a_stop_that_nobody_knows() {
 
 /// What headers tell of rate limits is the first event, of an answer and of a refusal.
 #[tokio::test]
-async fn limits_come_first_whether_the_call_is_answered_or_refused() {
+async fn rate_limit_headers_are_the_first_event_of_answers_and_errors() {
     for endpoint in PROTOCOLS.iter().chain(&COMPATIBLE) {
         let answered = endpoint.wire.stream_reply(&Script::text([WORD]));
         let refused =

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_of_all_that_was_done() {
+    fn model_contribution_share_is_relative_to_all_answers() {
         let [one, other] =
             ["one", "other"].map(|model| ModelRef { provider: "p".into(), model: model.into() });
         let mut parts = ArmContributions::default();

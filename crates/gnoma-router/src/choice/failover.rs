@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_moves_on_unless_a_short_wait_saves_money() {
+    fn failover_moves_to_another_model_unless_a_short_retry_is_cheaper() {
         let busy = error(ErrorKind::Overloaded);
         assert_eq!(decide(&busy, 1, false, 0), FailoverAction::Move);
         assert_eq!(decide(&busy, 1, false, 50_000), FailoverAction::Stay);

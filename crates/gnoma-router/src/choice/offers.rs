@@ -364,7 +364,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hours_are_those_of_the_zone() {
+    fn routing_rule_hours_use_the_local_time_zone() {
         let at = |hours| {
             let LocalTime { day, minute } =
                 local_time(1_709_245_800_000, &TimeZone::fixed(tz::offset(hours)));

@@ -192,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn words_are_whole_and_stems_are_beginnings() {
+    fn classifier_lexicon_matches_whole_words_and_starred_stems() {
         assert_eq!(find(&["test"], "tests"), None);
         assert_eq!(find(&["refactor*"], "refactoring"), Some((0, vec![0])));
         assert_eq!(find(&["füg*"], "fügst"), Some((0, vec![0])));
     }
 
     #[test]
-    fn what_is_no_phrase_is_refused() {
+    fn classifier_lexicon_rejects_malformed_phrases() {
         for phrase in ["", "..", "a ..", ".. a", "a .. .. b", "ab*", "a||b", "*"] {
             assert!(Lexicon::default().add_phrase(phrase, ()).is_none(), "{phrase}");
         }

@@ -105,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn words_count_whole() {
+    fn classifier_ignores_keywords_inside_longer_words() {
         assert_eq!(kind("show the latest address"), TaskType::Generation);
         assert_eq!(kind("prefix of a contest"), TaskType::Generation);
     }
 
     #[test]
-    fn the_command_decides_not_its_object() {
+    fn classifier_uses_the_verb_and_not_its_object() {
         assert_eq!(kind("fix the failing test"), TaskType::Debug);
         assert_eq!(kind("write tests for the parser"), TaskType::UnitTest);
         assert_eq!(kind("why does this crash"), TaskType::Debug);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_denied_does_not_count() {
+    fn classifier_ignores_negated_keywords() {
         assert_eq!(kind("refactor the parser, don't write tests"), TaskType::Refactor);
         assert_eq!(kind("explain the crash handler without debugging it"), TaskType::Explain);
     }
@@ -134,13 +134,13 @@ mod tests {
     }
 
     #[test]
-    fn a_pasted_log_speaks_of_debugging_only() {
+    fn pasted_error_log_is_classified_as_debug() {
         let log = "thread 'main' panicked at src/review.rs:3:5:\nerror: write tests and review\n";
         assert_eq!(kind(log), TaskType::Debug);
     }
 
     #[test]
-    fn what_can_be_told_without_looking_needs_no_tools() {
+    fn classifier_marks_general_questions_as_needing_no_tools() {
         for text in [
             "what is a monad?",
             "hi",
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn harder_words_are_harder() {
+    fn classifier_complexity_grows_with_harder_requests() {
         let easy = classify_text("fix the typo in the readme").complexity;
         let middling = classify_text("add a --verbose flag").complexity;
         let hard = classify_text(
@@ -174,13 +174,13 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_noticed() {
+    fn classifier_requires_vision_for_an_attached_mockup() {
         assert!(classify_text("make it match the attached mockup").needs_vision);
         assert!(!classify_text("draw a diagram of the modules").needs_vision);
     }
 
     #[test]
-    fn long_texts_are_read_at_both_ends() {
+    fn classifier_reads_start_and_end_of_a_long_prompt() {
         let filler = "lorem ipsum dolor ".repeat(100_000);
         let text = format!("{filler}\nwrite tests for the parser");
         assert_eq!(kind(&text), TaskType::UnitTest);
@@ -188,7 +188,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_has_a_type(text in "\\PC{0,400}|[`\"'>#\n a-z./:_-]{0,400}") {
+        fn classifier_assigns_a_task_type_to_any_text(text in "\\PC{0,400}|[`\"'>#\n a-z./:_-]{0,400}") {
             let said = classify_text(&text);
             prop_assert!(said.complexity <= MOST_COMPLEXITY);
             prop_assert!(said.complexity >= said.kind.least_complexity());
@@ -197,7 +197,7 @@ mod tests {
         }
 
         #[test]
-        fn case_does_not_matter(text in "[a-z ,.]{0,200}") {
+        fn classifier_is_case_insensitive(text in "[a-z ,.]{0,200}") {
             prop_assert_eq!(classify_text(&text), classify_text(&text.to_uppercase()));
         }
     }

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_found_whatever_stands_around_them() {
+    fn classifier_model_answer_is_found_in_surrounding_text() {
         let plain = r#"{"task_type":"unit_test","complexity":40,"requires_tools":false}"#;
         let expected = Some((TaskType::UnitTest, 40, false));
         assert_eq!(said(plain), expected);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_none_and_the_words_decide() {
+    fn invalid_classifier_model_answer_falls_back_to_keyword_rules() {
         for nonsense in [
             "",
             "debug",
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_admits_what_is_understood() {
+    fn classifier_answer_schema_lists_only_parsable_task_types() {
         for name in answer_schema()["properties"]["task_type"]["enum"].as_array().unwrap() {
             let answer = json!({"task_type": name, "complexity": 70, "requires_tools": true});
             assert!(said(&answer.to_string()).is_some());
@@ -230,7 +230,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_answer_is_taken(answer in "[{}\"\\\\:,a-z0-9 ]{0,200}|\\PC{0,100}") {
+        fn classifier_model_answer_parser_never_panics(answer in "[{}\"\\\\:,a-z0-9 ]{0,200}|\\PC{0,100}") {
             let _whatever = said(&answer);
         }
     }

@@ -88,7 +88,7 @@ mod tests {
     use crate::classify::classify_text;
 
     #[test]
-    fn worth_is_priority_times_type() {
+    fn task_value_is_priority_times_task_type() {
         let worth = |text: &str| classify_text(text).to_need(&TurnFacts::default()).value_micro_usd;
         assert_eq!(worth("fix the crash"), 12_000_000);
         assert_eq!(worth("security audit"), 40_000_000);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_sent_must_be_seen() {
+    fn attached_images_require_a_vision_model() {
         let facts = TurnFacts { images: true, ..TurnFacts::default() };
         assert!(classify_text("make it blue").to_need(&facts).vision);
         assert!(!classify_text("make it blue").to_need(&TurnFacts::default()).vision);

@@ -51,13 +51,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_that_comes_with_gnoma_is_readable() {
+    fn every_line_of_the_shipped_task_likeness_table_parses() {
         let read: usize = TaskType::ALL.into_iter().map(|kind| measured_as(kind).len()).sum();
         assert_eq!(read, table_lines(LIKENESS).count());
     }
 
     #[test]
-    fn several_kinds_are_averaged_by_their_tasks() {
+    fn priors_of_several_task_kinds_are_averaged_by_task_count() {
         let prior = |quality, tasks| Prior { quality, cost: 1.0, tasks };
         let measured = BTreeMap::from([
             (TaskKind::new("fix"), prior(0.8, 300.0)),

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_that_comes_with_gnoma_is_readable() {
+    fn every_line_of_the_shipped_phrase_table_parses() {
         for line in table_lines(&unpack(SHIPPED)) {
             assert!(PhraseTable::default().read_line(line).is_some(), "{line}");
             assert_eq!(line, line.to_lowercase());

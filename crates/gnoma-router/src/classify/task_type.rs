@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_in_any_spelling() {
+    fn task_type_names_parse_in_any_case_and_separator() {
         for kind in TaskType::ALL {
             for spelling in [
                 kind.name().to_owned(),

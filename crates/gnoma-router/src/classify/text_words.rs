@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_begin_after_polite_words_and_breaks() {
+    fn command_verb_is_found_after_polite_words_and_sentence_breaks() {
         assert!(heads("Could you please fix the login").contains(&"fix".to_owned()));
         assert!(!heads("Could you please fix the login").contains(&"login".to_owned()));
         assert!(heads("Fix it, then write tests").contains(&"write".to_owned()));
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_end_on_their_line() {
+    fn quoted_text_is_split_off_unless_the_quote_is_unclosed() {
         assert_eq!(
             split_quotes("say \"a b\" now"),
             [("say ", false), ("a b", true), (" now", false)]
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn words_lose_what_is_elided() {
+    fn word_normalization_strips_french_elision_and_quotes() {
         assert_eq!(normalise_word("L’erreur"), "erreur");
         assert_eq!(normalise_word("don’t"), "don't");
         assert_eq!(normalise_word("'quoted'"), "quoted");

@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_shorter_answer_costs_no_more_than_there_is(
+        fn shortened_answer_fits_the_remaining_budget(
             prompt in 0..200_000_u64, typical in 0..4_000_u64, money in 0..1_000_000_u64,
             price in any::<[u16; 2]>(),
         ) {
@@ -108,7 +108,7 @@ mod tests {
         }
 
         #[test]
-        fn more_of_anything_never_costs_less(
+        fn expected_call_cost_never_falls_with_more_tokens(
             prompt: u64, cached: u64, typical: u64, more: u64, price in any::<[u32; 3]>(),
         ) {
             let price = Price {

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn caps_hold_for_all_arms_and_rates_for_their_own() {
+    fn spending_caps_apply_to_all_models_and_rate_limits_per_provider() {
         let mut limits = PoolLimits::new(Caps { turn: Some(5), day: Some(7), ..Caps::default() });
         let rates = Rates { rpm: Some(3), ..Rates::default() };
         limits.add_rates("one", rates.clone(), "one", None).unwrap();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn refusal_names_the_budget_of_a_run_only_if_it_is_what_holds() {
+    fn refusal_names_the_budget_flag_only_if_it_is_the_binding_limit() {
         let limit = Limit { unit: Unit::MicroUsd, window: Window::Ever, most: 50_000 };
         let (pool, used, free_at_ms) = (Pool::Session("s".into()).to_string(), 50_000, None);
         let full = ExhaustedLimit { pool, limit, used, free_at_ms };
@@ -268,7 +268,7 @@ mod tests {
 
     /// A child's call counts in its own session and turn and in all above, each with its own limit.
     #[test]
-    fn a_child_draws_on_all_that_stand_above_it() {
+    fn child_session_spends_from_the_caps_of_all_its_ancestors() {
         use std::sync::Arc;
 
         use super::super::scope::{MAX_DEPTH, TooDeep};
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pool_counts_its_own_units_of_a_request() {
+    fn custom_rate_limit_units_are_counted_per_pool() {
         let mut limits = PoolLimits::default();
         for (set, custom) in [("one", 1), ("three", 3)] {
             let rates = Rates { custom: Some(custom), custom_month: Some(12), ..Rates::default() };
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tier_gives_what_is_not_stated_and_counts_parts_apart() {
+    fn vendor_tier_fills_unset_rate_limits_and_separates_token_kinds() {
         let mut limits = PoolLimits::default();
         let stated = Rates { rpm: Some(7), ..Rates::default() };
         limits.add_rates("anthropic", stated, "anthropic", Some("tier-1")).unwrap();

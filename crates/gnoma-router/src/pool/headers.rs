@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn every_vendor_is_understood() {
+    fn rate_limit_headers_of_every_vendor_are_parsed() {
         let openai = [
             ("x-ratelimit-limit-requests", "500"),
             ("x-ratelimit-remaining-requests", "499"),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn named_times_are_windows() {
+    fn named_rate_limit_periods_are_parsed_as_windows() {
         let cerebras = [
             ("x-ratelimit-limit-requests-day", "14400"),
             ("x-ratelimit-limit-tokens-minute", "60000"),
@@ -309,7 +309,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_header_upsets_the_reader(
+        fn rate_limit_header_parser_never_panics(
             headers in prop::collection::vec(
                 ("(x-)?ratelimit-(limit|remaining|reset)(-(requests|tokens|day))?|\\PC{0,80}",
                  "[0-9TZ:.\\-hmsd]{0,40}|\\PC{0,80}|[0-9]{1,30}"),

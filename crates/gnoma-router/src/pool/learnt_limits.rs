@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_up_bars_until_it_resets() {
+    fn used_up_rate_limit_of_a_header_bars_the_model_until_its_reset() {
         let now = 1_800_000_000_000;
         let mut learnt = LearntLimits::default();
         learnt.record_limits(&arm(0), &[told(0, 60_000)], now);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_providers_word_of_what_is_left_counts_for_a_while() {
+    fn remaining_rate_limit_reported_by_the_provider_expires() {
         let now = 1_800_000_000_000;
         let mut learnt = LearntLimits::default();
         let told = ReportedLimit { unit: Unit::Input, remaining: Some(900), ..told(0, 60_000) };
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_survives_a_restart() {
+    fn learnt_rate_limits_are_bounded_and_round_trip_through_json() {
         let mut learnt = LearntLimits::default();
         for number in 0..MOST_ARMS + 20 {
             let at_ms = i64::try_from(number).unwrap();

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_read_well() {
+    fn exhausted_cap_message_names_the_cap_its_use_and_its_reset() {
         let need = Amount { requests: 1, micro_usd: 40_000, ..Amount::default() };
         let day = level(&Pool::All, Unit::MicroUsd, Window::Day, 5_000_000, 5_010_000);
         assert_eq!(
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_gets_dearer_before_it_bars() {
+    fn nearly_full_rate_limit_raises_the_routing_cost_before_it_bars() {
         let minute = Window::Rolling { ms: MINUTE_MS };
         let at = |unit, window, used| {
             crowding_factor([level(&Pool::All, unit, window, 100, used)].iter())
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_month_is_shared_out_beside_the_day_and_among_more_tasks() {
+    fn monthly_budget_is_spread_over_more_tasks_than_the_daily_one() {
         let both = [Window::Day, Window::Month].map(|window| {
             let level = level(&Pool::All, Unit::MicroUsd, window, 6_000_000, 0);
             pool_budget(&level, NOW_MS, 12.0).unwrap()
@@ -445,7 +445,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn budgets_are_sound_whatever_the_clock(
+        fn pool_budget_stays_in_range_for_any_clock(
             now in -4_000_000_000_000_i64..8_000_000_000_000,
             reset in proptest::option::of(any::<i64>()),
             most: u64, used: u64, held: u64,

@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_window_allows_more_than_the_rate(rps in 0.000_02_f64..5000.0) {
+        fn no_rate_limit_window_allows_more_than_the_rate(rps in 0.000_02_f64..5000.0) {
             let rates = Rates { rps: Some(rps), ..Rates::default() };
             let limits = rates.limits();
             prop_assert_eq!(limits.len(), 1);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zero_lifts_a_limit_of_the_plan_and_no_other() {
+    fn zero_rate_limit_lifts_only_the_limit_of_the_tier() {
         let stated = Rates { rpm: Some(0), tpm: Some(5), ..Rates::default() };
         assert_eq!(stated.clone().with_zeros_lifted(false).rpm, None);
         let planned = stated.with_zeros_lifted(true);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn units_of_a_plan_are_as_many_requests() {
+    fn custom_plan_units_limit_the_number_of_requests() {
         let requests = |custom, custom_month| {
             let rates = Rates { custom, custom_month, ..Rates::default() };
             rates.limits().first().map(|limit| (limit.unit, limit.window, limit.most))
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_rates_do_no_harm() {
+    fn zero_nan_or_infinite_request_rates_are_handled() {
         for (rps, most) in [(0.0, Some(0)), (1e-9, Some(1)), (f64::NAN, None), (-1.0, None)] {
             let limits = Rates { rps: Some(rps), ..Rates::default() }.limits();
             assert_eq!(limits.first().map(|limit| limit.most), most, "{rps}");

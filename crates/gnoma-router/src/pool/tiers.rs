@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_data_can_be_read_and_names_its_source() {
+    fn vendor_tier_table_parses_and_names_its_sources() {
         assert_eq!(TIERS.tiers.len(), 4);
         for tier in &TIERS.tiers {
             assert!(tier.source.starts_with("https://"), "{tier:?}");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cache_had_counts_where_the_vendor_says_so() {
+    fn cached_input_tokens_count_against_openai_rate_limits_only() {
         let both = |vendor| (counted_unit(Unit::Input, vendor), counted_unit(Unit::Tokens, vendor));
         assert_eq!(both("anthropic"), (Unit::Input, Unit::Tokens));
         assert_eq!(both("openai"), (Unit::AllInput, Unit::AllTokens));

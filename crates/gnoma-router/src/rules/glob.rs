@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arms_fit_by_provider_model_or_part() {
+    fn routing_rule_glob_matches_provider_and_model() {
         for (glob, arm, fit) in [
             ("anthropic/*", "anthropic/opus", true),
             ("anthropic/*", "vertex/anthropic/opus", false),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_fit_by_part_and_depth() {
+    fn routing_rule_glob_matches_paths_by_segment_and_depth() {
         for (glob, path, fit) in [
             ("src/*.rs", "src/lib.rs", true),
             ("src/*.rs", "src/a/lib.rs", false),
@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn globs_mean_what_they_say(glob in "[ab*?]{0,7}", name in "[ab]{0,8}") {
+        fn routing_rule_glob_agrees_with_a_brute_force_matcher(glob in "[ab*?]{0,7}", name in "[ab]{0,8}") {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
             let expected = fits_slowly(&chars(&glob), &chars(&name));
             prop_assert_eq!(fits_arm(&glob, &name), expected);
@@ -125,7 +125,7 @@ mod tests {
         }
 
         #[test]
-        fn hostile_globs_end(glob in "[a*/?]{0,300}", name in "[a/]{0,1200}") {
+        fn routing_rule_glob_matching_always_terminates(glob in "[a*/?]{0,300}", name in "[a/]{0,1200}") {
             let _either = (fits_arm(&glob, &name), fits_path(&glob, &name));
         }
     }

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_night_belongs_to_the_day_it_begins_on() {
+    fn routing_rule_hours_past_midnight_belong_to_the_starting_day() {
         let friday_night = Hours { from: 22 * 60, to: 6 * 60, days: vec![Day::Fri] };
         assert!(friday_night.contains_time(at(Day::Fri, 23)));
         assert!(friday_night.contains_time(at(Day::Sat, 5)));
@@ -159,7 +159,7 @@ mod tests {
         }
 
         #[test]
-        fn a_span_and_its_rest_make_the_week(from in 0..MINUTES_PER_DAY, to in 0..MINUTES_PER_DAY, day in 0_usize..7, minute in 0..MINUTES_PER_DAY) {
+        fn routing_rule_hours_and_their_complement_cover_the_week(from in 0..MINUTES_PER_DAY, to in 0..MINUTES_PER_DAY, day in 0_usize..7, minute in 0..MINUTES_PER_DAY) {
             prop_assume!(from != to);
             let time = LocalTime { day: Day::ALL[day], minute };
             let span = Hours { from, to, days: Vec::new() };

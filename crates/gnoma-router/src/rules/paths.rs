@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_met_however_it_is_written() {
+    fn routing_rule_path_is_found_in_any_spelling_in_a_prompt() {
         for text in [
             "read secrets/key.txt",
             "read ./secrets/key.txt.",
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_that_is_worked_in_counts() {
+    fn routing_rule_paths_are_relative_to_the_working_folder() {
         assert_eq!(concern(&["secrets/**"], "/secrets/a").matched_paths(), ["secrets/a"]);
         let mut inside = concern(&["src/**/*.sql"], "/src/db");
         inside.add_mentioned_paths("read up.sql");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_open_what_they_name() {
+    fn tool_call_arguments_match_routing_rule_paths() {
         for call in [
             json!({"path": "secrets/key.txt"}),
             json!({"path": "secrets"}),
@@ -266,7 +266,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_more_is_kept_than_rules_ask_for(text in "[a-c/. \"]{0,400}") {
+        fn matched_routing_paths_are_at_most_one_per_glob(text in "[a-c/. \"]{0,400}") {
             let globs = ["a/**", "*.b", "**/c/*"];
             let mut concern = concern(&globs, "");
             concern.add_mentioned_paths(&text);
@@ -274,7 +274,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read(text in "\\PC{0,200}") {
+        fn routing_path_detection_never_panics_on_any_text(text in "\\PC{0,200}") {
             let mut concern = concern(&["**"], "");
             concern.add_mentioned_paths(&text);
             concern.open(&json!({ "path": text, "command": text }));

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_process_sees_the_others_know() {
+    fn provider_health_is_shared_between_processes() {
         let (mut one, mut two) = (VitalsTracker::default(), VitalsTracker::default());
         one.record_sight(sight(1, NOW_MS, failed(ErrorKind::RateLimited, Some(600))), true);
         one.record_sight(sight(1, NOW_MS, failed(ErrorKind::Auth, None)), true);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_found_well_again_rests_nowhere() {
+    fn provider_success_in_one_process_ends_its_cooldown_in_all() {
         let (mut one, mut two) = (VitalsTracker::default(), VitalsTracker::default());
         one.record_sight(sight(1, NOW_MS, failed(ErrorKind::Quota, Some(600))), true);
         let text = one.merge_shared(None, NOW_MS);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_late_ends_no_later_rest() {
+    fn late_success_report_does_not_end_a_newer_cooldown() {
         let (mut one, mut two) = (VitalsTracker::default(), VitalsTracker::default());
         one.record_sight(sight(1, NOW_MS, worked()), true);
         two.record_sight(sight(1, NOW_MS + 5, failed(ErrorKind::RateLimited, Some(600))), true);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_cannot_be_read_is_replaced() {
+    fn unreadable_shared_provider_health_is_replaced() {
         for odd in ["", "{", "[]", "{\"form\":2,\"health\":[]}", "{\"form\":1,\"health\":7}"] {
             let mut watch = VitalsTracker::default();
             assert_eq!(watch.merge_shared(Some(odd), NOW_MS), None, "{odd}");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn without_others_nothing_waits_and_with_them_little_does() {
+    fn provider_health_queue_is_bounded_and_empty_without_sharing() {
         let mut watch = VitalsTracker::default();
         watch.record_sight(sight(1, NOW_MS, worked()), false);
         assert!(!watch.has_news() && watch.vitals.speeds.for_arm(&arm(1)).is_some());
@@ -257,7 +257,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_order_of_processes_loses_a_sight(order in prop::collection::vec((0..3_usize, 0..4_u8), 1..40)) {
+        fn merging_shared_provider_health_loses_no_observation_in_any_order(order in prop::collection::vec((0..3_usize, 0..4_u8), 1..40)) {
             let mut watches = [VitalsTracker::default(), VitalsTracker::default(), VitalsTracker::default()];
             let mut text: Option<String> = None;
             for (who, arm) in &order {

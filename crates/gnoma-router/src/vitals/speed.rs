@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_answers_count_most() {
+    fn model_speed_average_weighs_newest_answers_most() {
         let mut speed = Speed::default();
         speed.record_answer(Duration::from_millis(500), Duration::from_millis(1_500), 100);
         assert_eq!((speed.first_seconds, speed.tokens_per_second), (0.5, 100.0));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_sound() {
+    fn model_speed_records_are_bounded_and_reject_invalid_values() {
         let arm = |number: usize| ModelRef { provider: "p".into(), model: format!("m{number}") };
         let mut speeds = Speeds::default();
         let second = Duration::from_secs(1);

@@ -175,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn kinds_and_arms_that_nobody_knows_are_routed_and_learnt_like_others(
+    fn unknown_task_kinds_and_models_are_routed_and_learnt(
         router in any_router(), kinds in prop::collection::vec(prop::sample::select(KINDS.to_vec()), 1..20), right in any::<bool>(), seed in any::<u64>(),
     ) {
         let mut router = router;
@@ -195,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn a_better_quality_never_loses_the_task(
+    fn raising_a_models_quality_never_loses_it_the_task(
         qualities in prop::collection::vec(0.1..0.9_f64, 4), costs in prop::collection::vec(0.05..3.0_f64, 4), more in 0.0..0.09_f64, verified in any::<bool>(),
     ) {
         let situation = Situation { verified, ..task(10) };
@@ -206,7 +206,7 @@ proptest! {
     }
 
     #[test]
-    fn a_warmer_cache_or_a_faster_answer_never_loses_the_task(
+    fn warmer_prompt_cache_or_faster_answer_never_loses_a_model_the_task(
         qualities in prop::collection::vec(0.1..0.9_f64, 4), costs in prop::collection::vec(0.05..3.0_f64, 4),
         seconds in prop::collection::vec(1.0..600.0_f64, 4), saved in 0..3 * DOLLAR, faster in 0.0..1.0_f64, verified in any::<bool>(),
     ) {
@@ -252,7 +252,7 @@ proptest! {
     }
 
     #[test]
-    fn every_number_is_a_number(
+    fn routing_estimates_are_always_finite(
         router in any_router(), situation in any_situation(), offers in any_offers(),
     ) {
         let choice = router.choose(&situation, &offers, 0);
@@ -265,7 +265,7 @@ proptest! {
     }
 
     #[test]
-    fn a_first_look_at_many_arms_is_near_the_closer_one(
+    fn coarse_quality_estimate_of_many_models_is_near_the_precise_one(
         router in any_router(), situation in any_situation(),
     ) {
         let offers: Vec<Offer> = names().iter().map(|name| offer(name)).collect();
@@ -277,7 +277,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_kept_is_what_was_learnt(
+    fn saved_router_state_gives_the_same_estimates_after_loading(
         router in any_router(), situation in any_situation(), offers in any_offers(),
     ) {
         let text = serde_json::to_string(&router.to_state()).expect("plain data");
@@ -292,7 +292,7 @@ proptest! {
     }
 
     #[test]
-    fn of_two_that_differ_in_price_alone_the_cheaper_runs(
+    fn router_picks_the_cheaper_of_two_models_of_equal_quality(
         quality in 0.05..0.95_f64, cost in 0.01..5.0_f64, more in 1.05..10.0_f64, dollars in 1_u64..100, seed in any::<u64>(),
     ) {
         let router = router(vec![arm("dear", quality, cost * more), arm("cheap", quality, cost)]);
@@ -301,7 +301,7 @@ proptest! {
     }
 
     #[test]
-    fn no_arm_is_taken_to_cost_more_than_its_price_allows(
+    fn estimated_cost_never_exceeds_the_maximum_by_price(
         costs in prop::collection::vec(0.01..50.0_f64, 4), most in prop::collection::vec(0_u64..DOLLAR, 4),
     ) {
         let (router, mut offers) = four(&[0.5; 4], &costs);
@@ -314,7 +314,7 @@ proptest! {
     }
 
     #[test]
-    fn of_two_that_differ_in_quality_alone_the_better_runs(
+    fn router_values_the_better_of_two_models_of_equal_price_higher(
         quality in 0.05..0.9_f64, more in 0.02..0.09_f64, cost in 0.01..5.0_f64, dollars in 1_u64..100, seed in any::<u64>(),
     ) {
         let mut situation = task(dollars);
@@ -326,7 +326,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cheaper_price_never_loses_the_task(
+    fn lowering_a_models_price_never_loses_it_the_task(
         qualities in prop::collection::vec(0.1..0.9_f64, 4), costs in prop::collection::vec(0.05..3.0_f64, 4), cut in 0.1..1.0_f64,
     ) {
         let arms = |cut: f64, lucky: usize| {
@@ -342,13 +342,13 @@ proptest! {
 }
 
 #[test]
-fn nothing_to_choose_from_is_said() {
+fn routing_without_models_is_impossible() {
     let choice = router(Vec::new()).choose(&task(10), &[], 0);
     assert_eq!(choice.decision, Decision::Impossible);
 }
 
 #[test]
-fn what_excluded_an_arm_is_said() {
+fn routing_choice_names_why_each_model_was_excluded() {
     let blind = Offer::new(Arc::new(Arm { vision: false, ..stranger("a") }));
     let mut situation = task(10);
     situation.need.vision = true;
@@ -365,7 +365,7 @@ fn what_excluded_an_arm_is_said() {
 }
 
 #[test]
-fn an_arm_nobody_made_known_can_be_chosen_and_learnt() {
+fn unregistered_model_can_be_chosen_and_learnt() {
     let mut router = router(Vec::new());
     let choice = router.choose(&task(10), &[offer("new")], 0);
     assert_eq!(choice.decision, Decision::Run(vec![id("new")]));

@@ -30,7 +30,7 @@ fn ran_on(router: &Router, situation: &Situation, offers: &[Offer]) -> String {
 }
 
 #[test]
-fn a_cheap_arm_opens_and_a_failed_check_escalates() {
+fn cheap_model_starts_and_a_failed_check_escalates() {
     let router = router(vec![arm("strong", 0.85, 1.0), arm("cheap", 0.7, 0.05)]);
     let offers = [offer("strong"), offer("cheap")];
     assert_eq!(ran(&router, &offers), "cheap");
@@ -43,7 +43,7 @@ fn a_cheap_arm_opens_and_a_failed_check_escalates() {
 }
 
 #[test]
-fn a_failure_lowers_what_is_expected_of_the_others() {
+fn failed_attempt_lowers_the_expected_quality_of_other_models() {
     let router = router(vec![arm("a", 0.7, 0.1), arm("b", 0.7, 0.1)]);
     let offers = [offer("a"), offer("b")];
     let quality = |attempts| {
@@ -58,7 +58,7 @@ fn a_failure_lowers_what_is_expected_of_the_others() {
 }
 
 #[test]
-fn one_kind_teaches_about_another() {
+fn outcomes_of_one_task_kind_inform_estimates_of_another() {
     let mut router = router(vec![arm("a", 0.7, 0.1)]);
     let other = TaskKind::new("docs");
     let before = router.estimate_arm(&id("a"), &other).quality;
@@ -101,7 +101,7 @@ fn step_of_a_task_starts_from_its_kind_and_learns_by_itself() {
 }
 
 #[test]
-fn a_silent_swap_is_noticed_within_two_dozen_tasks() {
+fn silently_degraded_model_is_detected_within_24_tasks() {
     let mut router = router(vec![arm("good", 0.85, 0.1), arm("second", 0.7, 0.1)]);
     let offers = [offer("good"), offer("second")];
     for number in 0..400 {
@@ -119,7 +119,7 @@ fn a_silent_swap_is_noticed_within_two_dozen_tasks() {
 }
 
 #[test]
-fn shared_work_teaches_by_its_share() {
+fn shared_outcome_is_learnt_in_proportion_to_each_models_share() {
     let after = |weight: f64| {
         let mut router = router(vec![arm("a", 0.7, 0.1)]);
         for _ in 0..10 {
@@ -136,7 +136,7 @@ fn shared_work_teaches_by_its_share() {
 }
 
 #[test]
-fn a_new_price_is_noticed() {
+fn changed_model_cost_is_learnt_within_15_tasks() {
     let mut router = router(vec![arm("a", 0.7, 0.1)]);
     for _ in 0..300 {
         router.record_outcome(&outcome(&fix(), "a", true, 10));
@@ -149,7 +149,7 @@ fn a_new_price_is_noticed() {
 }
 
 #[test]
-fn who_rescues_dear_tasks_is_not_thought_dear_for_it() {
+fn model_that_takes_over_expensive_tasks_is_not_rated_as_expensive() {
     let learnt = |opening_cents: u64| {
         let mut router = router(vec![arm("opens", 0.7, 0.1), stranger("rescues")]);
         for _ in 0..3 {
@@ -164,7 +164,7 @@ fn who_rescues_dear_tasks_is_not_thought_dear_for_it() {
 }
 
 #[test]
-fn a_stranger_that_proves_dear_says_less_of_the_task_than_an_old_hand() {
+fn cost_overrun_of_an_unknown_model_raises_expected_task_cost_less() {
     let expected = |opener: Arm| {
         let name = opener.id.model.clone();
         let router = router(vec![opener, arm("next", 0.8, 0.5)]);
@@ -177,7 +177,7 @@ fn a_stranger_that_proves_dear_says_less_of_the_task_than_an_old_hand() {
 }
 
 #[test]
-fn the_verifier_is_learnt() {
+fn verifier_accuracy_is_learnt() {
     let mut router = router(vec![arm("a", 0.6, 0.1)]);
     for number in 0..200 {
         let mut outcome = outcome(&fix(), "a", number % 2 == 0, 10);
@@ -190,7 +190,7 @@ fn the_verifier_is_learnt() {
 }
 
 #[test]
-fn a_budget_that_would_not_last_is_kept_for_what_needs_it() {
+fn tight_budget_is_saved_for_tasks_that_need_the_strong_model() {
     let mut router = router(vec![arm("strong", 0.9, 1.0), arm("cheap", 0.78, 0.2)]);
     let pool: PoolId = Arc::from("strong");
     let mut offers = [offer("strong"), offer("cheap")];
@@ -212,7 +212,7 @@ fn a_budget_that_would_not_last_is_kept_for_what_needs_it() {
 }
 
 #[test]
-fn a_warm_prompt_cache_is_money() {
+fn warm_prompt_cache_lowers_the_routing_cost() {
     let router = router(vec![arm("here", 0.7, 0.6), arm("there", 0.7, 0.5)]);
     let mut offers = [offer("here"), offer("there")];
     assert_eq!(ran(&router, &offers), "there");
@@ -221,7 +221,7 @@ fn a_warm_prompt_cache_is_money() {
 }
 
 #[test]
-fn two_run_at_once_when_waiting_is_dear() {
+fn two_models_run_in_parallel_when_waiting_is_expensive() {
     let router = router(vec![arm("a", 0.6, 0.05), arm("b", 0.6, 0.06)]);
     let mut offers = [offer("a"), offer("b")];
     for offer in &mut offers {
@@ -235,7 +235,7 @@ fn two_run_at_once_when_waiting_is_dear() {
 }
 
 #[test]
-fn learning_goes_on_where_it_left_off() {
+fn router_restored_from_saved_state_has_the_same_estimates() {
     let arms = || vec![arm("a", 0.7, 0.1), arm("b", 0.8, 0.4)];
     let mut first = router(arms());
     for number in 0..50 {
@@ -249,7 +249,7 @@ fn learning_goes_on_where_it_left_off() {
 }
 
 #[test]
-fn a_state_of_another_form_is_refused_and_senseless_numbers_are_ignored() {
+fn router_state_of_another_version_is_rejected_and_nan_ignored() {
     let mut state = router(vec![arm("a", 0.7, 0.1)]).to_state();
     state.verifier.right = (f64::NAN, -1.0);
     state.arms[0].ability.variance = -3.0;
@@ -276,7 +276,7 @@ fn a_choice_is_explained() {
 }
 
 #[test]
-fn what_is_corrected_is_no_further_task() {
+fn corrected_outcome_does_not_count_as_another_task() {
     let mut router = router(vec![arm("a", 0.7, 0.1)]);
     let mut unsure = outcome(&fix(), "a", true, 10);
     unsure.tried[0].right = None;
@@ -291,7 +291,7 @@ fn what_is_corrected_is_no_further_task() {
 }
 
 #[test]
-fn an_arm_whose_dollars_count_less_is_taken_sooner_and_costs_the_same() {
+fn cost_weight_makes_a_model_preferred_without_changing_its_cost() {
     let router = router(vec![arm("good", 0.8, 2.0), arm("fair", 0.75, 0.1)]);
     let mut offers = [offer("good"), offer("fair")];
     assert_eq!(ran_unchecked(&router, &offers), "fair");

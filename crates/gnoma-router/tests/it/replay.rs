@@ -14,7 +14,7 @@ fn say(replay: &mut Replay, line: &str) -> Option<serde_json::Value> {
 }
 
 #[test]
-fn a_task_is_tried_escalated_and_delivered() {
+fn replayed_task_is_attempted_escalated_and_delivered() {
     let mut replay = Replay::default();
     let ready = say(&mut replay, INIT).expect("ready");
     assert_eq!(ready["type"], "ready");
@@ -34,7 +34,7 @@ fn a_task_is_tried_escalated_and_delivered() {
 }
 
 #[test]
-fn lines_out_of_place_are_errors_and_nothing_panics() {
+fn replay_rejects_malformed_or_unexpected_lines() {
     let mut replay = Replay::default();
     for line in
         ["", "{}", r#"{"type":"task"}"#, r#"{"type":"task","id":"t","kind":"fix","available":[]}"#]

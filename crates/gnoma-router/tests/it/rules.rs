@@ -58,7 +58,7 @@ fn usable(applied: &AppliedRules) -> Vec<usize> {
 }
 
 #[test]
-fn conditions_must_all_hold() {
+fn routing_rule_applies_only_if_all_conditions_match() {
     let hours = Hours { from: 540, to: 1020, days: vec![Day::Tue] };
     let narrow = RuleConditions {
         tasks: vec!["UnitTest".into()],
@@ -82,7 +82,7 @@ fn conditions_must_all_hold() {
 }
 
 #[test]
-fn refusals_name_the_rule_and_its_place() {
+fn model_barred_by_a_rule_names_the_rule_and_its_location() {
     let said = applied(&[always("no b", forbid("maker/b"))], &offers());
     assert_eq!(said.barred[1].as_deref(), Some("is forbidden by rule `no b` (gnoma.toml:4)"));
     let said = applied(&[always("only b", pin("*/b"))], &offers());
@@ -94,7 +94,7 @@ fn refusals_name_the_rule_and_its_place() {
 }
 
 #[test]
-fn a_ban_outweighs_a_pin_and_both_are_named() {
+fn forbid_rule_overrides_a_pin_and_both_are_named() {
     let rules = [always("pin", pin("maker/a")), always("ban", forbid("maker/a"))];
     let said = applied(&rules, &offers());
     assert_eq!(usable(&said), [1, 2]);
@@ -107,7 +107,7 @@ fn a_ban_outweighs_a_pin_and_both_are_named() {
 }
 
 #[test]
-fn of_two_pins_the_narrower_wins_else_the_later() {
+fn narrower_or_else_later_pin_rule_wins() {
     let for_tests = RuleConditions { tasks: vec!["unit_test".into()], ..RuleConditions::default() };
     let rules = [rule("narrow", for_tests, pin("maker/a")), always("wide", pin("maker/b"))];
     let said = applied(&rules, &offers());
@@ -132,7 +132,7 @@ fn as_planner(rules: &[Rule], offers: &[Offer], situation: &Situation) -> Decisi
 }
 
 #[test]
-fn who_has_the_role_is_asked_wherever_it_can_be_and_bars_nobody() {
+fn model_with_a_role_is_chosen_and_others_are_the_fallback() {
     let run = |name| Decision::Run(vec![id(name)]);
     assert_eq!(as_planner(&[], &offers(), &task(10)), run("a"), "however much worse it is");
     let mut resting = offers();
@@ -145,7 +145,7 @@ fn who_has_the_role_is_asked_wherever_it_can_be_and_bars_nobody() {
 }
 
 #[test]
-fn pins_and_bans_outweigh_a_role() {
+fn pin_and_forbid_rules_override_a_role() {
     let run = |name| Decision::Run(vec![id(name)]);
     assert_eq!(as_planner(&[always("pin", pin("maker/b"))], &offers(), &task(10)), run("b"));
     let planner = id("a");
@@ -167,7 +167,7 @@ fn pins_and_bans_outweigh_a_role() {
 }
 
 #[test]
-fn a_pin_of_an_unknown_arm_is_named_and_left_out() {
+fn pin_rule_of_an_unknown_model_is_ignored_with_a_warning() {
     let said = applied(&[always("typo", pin("maker/opsu"))], &offers());
     assert_eq!(usable(&said), [0, 1, 2]);
     assert_eq!(
@@ -178,7 +178,7 @@ fn a_pin_of_an_unknown_arm_is_named_and_left_out() {
 }
 
 #[test]
-fn rules_that_leave_nothing_say_so() {
+fn rules_that_forbid_every_model_explain_which_rule_did() {
     let dead_end = |rules: &[Rule], offers: &[Offer]| applied(rules, offers).dead_end;
     let none = [always("none", forbid("*"))];
     assert_eq!(
@@ -198,7 +198,7 @@ fn rules_that_leave_nothing_say_so() {
 }
 
 #[test]
-fn bounds_bar_what_is_expected_to_pass_them() {
+fn max_cost_and_max_seconds_rules_bar_models_expected_to_exceed_them() {
     let mut slow = offers();
     slow[2].seconds = Some(90.0);
     let rules = [
@@ -218,7 +218,7 @@ fn bounds_bar_what_is_expected_to_pass_them() {
 }
 
 #[test]
-fn faults_are_named_with_their_place() {
+fn routing_rule_errors_name_their_location() {
     let when = RuleConditions {
         tasks: vec!["debugging".into()],
         min_complexity: Some(60),
@@ -248,7 +248,7 @@ fn two_pins_under_the_same_conditions_are_named() {
 }
 
 #[test]
-fn what_rules_say_is_told() {
+fn routing_explanation_lists_the_rules_that_applied() {
     let rules = [
         always("b", pin("maker/b")),
         always("p", prefer("*/b", 5)),
@@ -274,7 +274,7 @@ fn chosen(said: &AppliedRules, offers: &[Offer]) -> ArmId {
 }
 
 #[test]
-fn a_preference_is_worth_its_share_and_no_more() {
+fn prefer_rule_bonus_is_limited_to_its_percentage() {
     assert_eq!(chosen(&applied(&[], &offers()), &offers()), id("a"));
     let slightly = applied(&[always("rather b", prefer("*/b", 20))], &offers());
     assert_eq!(slightly.bonus_micro_usd, [0, 2 * DOLLAR, 0]);
@@ -284,7 +284,7 @@ fn a_preference_is_worth_its_share_and_no_more() {
 }
 
 #[test]
-fn a_preferred_arm_outside_the_look_ahead_is_looked_at() {
+fn preferred_model_is_evaluated_even_outside_the_look_ahead() {
     let names: Vec<String> = (0..20).map(|number| format!("m{number}")).collect();
     let arms = names.iter().map(|name| arm(name, 0.9, 0.1)).chain([arm("dear", 0.85, 3.0)]);
     let router = router(arms.collect());
@@ -340,7 +340,7 @@ fn without_pins(rules: Vec<Rule>) -> Vec<Rule> {
 
 proptest! {
     #[test]
-    fn barred_arms_stay_barred(rules in any_rules(), offers in any_offers()) {
+    fn routing_rules_never_unbar_a_model(rules in any_rules(), offers in any_offers()) {
         let said = applied(&rules, &offers);
         for ((offer, barred), left) in offers.iter().zip(&said.barred).zip(said.apply_to_offers(&offers)) {
             prop_assert!(offer.barred.is_none() || &offer.barred == barred);
@@ -360,7 +360,7 @@ proptest! {
     }
 
     #[test]
-    fn what_no_rule_bans_or_pins_is_left_alone(rules in any_rules(), offers in any_offers()) {
+    fn prefer_rules_bar_no_model(rules in any_rules(), offers in any_offers()) {
         let mild: Vec<Rule> = rules
             .into_iter()
             .filter(|rule| matches!(rule.then[0], RuleEffect::Prefer { .. }))
@@ -369,7 +369,7 @@ proptest! {
     }
 
     #[test]
-    fn order_matters_to_nothing_but_equal_pins(rules in any_rules(), offers in any_offers(), turn in 0_usize..6) {
+    fn rule_order_matters_only_for_equal_pins(rules in any_rules(), offers in any_offers(), turn in 0_usize..6) {
         let rules = without_pins(rules);
         let mut turned = rules.clone();
         turned.rotate_left(turn % rules.len().max(1));
@@ -380,7 +380,7 @@ proptest! {
     }
 
     #[test]
-    fn a_pin_never_opens_what_was_closed(rules in any_rules(), offers in any_offers()) {
+    fn pin_rule_never_makes_a_barred_model_usable(rules in any_rules(), offers in any_offers()) {
         let without = usable(&applied(&without_pins(rules.clone()), &offers));
         for place in usable(&applied(&rules, &offers)) {
             prop_assert!(without.contains(&place));
@@ -388,7 +388,7 @@ proptest! {
     }
 
     #[test]
-    fn the_router_decides_where_nothing_is_preferred(rules in any_rules(), offers in any_offers(), seed in any::<u64>()) {
+    fn without_prefer_rules_the_router_choice_is_unchanged(rules in any_rules(), offers in any_offers(), seed in any::<u64>()) {
         let rules: Vec<Rule> = rules
             .into_iter()
             .filter(|rule| !matches!(rule.then[0], RuleEffect::Prefer { .. }))
@@ -403,7 +403,7 @@ proptest! {
     }
 
     #[test]
-    fn any_rules_can_be_checked(rules in any_rules()) {
+    fn check_of_any_routing_rules_names_locations_and_never_panics(rules in any_rules()) {
         for fault in check_rules(&rules) {
             prop_assert!(fault.contains("gnoma.toml:"));
         }
@@ -411,7 +411,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_about_files_holds_as_long_as_the_conversation_has_them() {
+fn path_rules_apply_while_the_files_are_in_the_conversation() {
     let about = |then| {
         let when = RuleConditions { paths: vec!["secrets/**".into()], ..RuleConditions::default() };
         vec![Rule { name: "secret".into(), origin: "gnoma.toml:1".into(), when, then: vec![then] }]

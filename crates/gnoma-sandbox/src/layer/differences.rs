@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_programs_say_when_a_layer_stops_them_is_understood() {
+    fn overlay_exdev_error_is_recognized_as_a_trial_difference() {
         for output in [
             "fatal: renaming 'dir' failed: Invalid cross-device link",
             "Error: EXDEV: cross-device link not permitted, rename 'a' -> 'b'",

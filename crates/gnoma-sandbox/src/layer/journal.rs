@@ -257,7 +257,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_journal_is_read_as_it_was_written_and_a_part_of_one_never(
+        fn layer_journal_round_trips_and_a_truncated_one_is_rejected(
             roots in vec((paths(), paths(), paths()), 0..3),
             steps in vec((0_usize..9, paths(), acts()), 0..6),
             cut: prop::sample::Index,

@@ -230,7 +230,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
-    fn what_is_kept_is_what_was_seen_and_what_is_dropped_was_never_there((lower, marks) in trees()) {
+    fn applied_layer_equals_the_merged_view_and_a_discarded_one_changes_nothing((lower, marks) in trees()) {
         let Some(mut bench) = Bench::new(&lower, &marks) else { return Ok(()) };
         let changes = bench.layer.changes().unwrap();
         prop_assert!(changes.conflicts.is_empty(), "{:?}", changes.conflicts);
@@ -244,7 +244,7 @@ proptest! {
     }
 
     #[test]
-    fn a_keep_that_is_stopped_anywhere_is_all_or_nothing((lower, marks) in trees()) {
+    fn interrupted_apply_of_layer_changes_recovers_to_all_or_nothing((lower, marks) in trees()) {
         let seen = merged(&lower, &marks);
         for stop in 0.. {
             let Some(mut bench) = Bench::new(&lower, &marks) else { return Ok(()) };
@@ -271,7 +271,7 @@ proptest! {
     }
 
     #[test]
-    fn what_somebody_else_changed_is_never_lost(
+    fn applying_layer_changes_never_overwrites_concurrent_external_changes(
         (lower, marks) in trees(),
         place: prop::sample::Index,
         before_listing: bool,
@@ -305,7 +305,7 @@ proptest! {
 }
 
 #[test]
-fn a_part_can_be_kept_and_folders_come_with_what_is_in_them() {
+fn applying_selected_layer_changes_creates_their_parent_folders() {
     let lower: Tree = [("old".into(), Node::File("1".to_owned(), 0o644))].into();
     let marks: Marks = [
         ("new".into(), Mark::Folder(false, 0o755)),
@@ -324,7 +324,7 @@ fn a_part_can_be_kept_and_folders_come_with_what_is_in_them() {
 }
 
 #[test]
-fn bits_that_lend_rights_and_links_on_the_way_are_not_followed_out() {
+fn applying_layer_changes_drops_setuid_and_does_not_follow_swapped_symlinks() {
     let lower: Tree = [("folder".into(), Node::Folder(0o755))].into();
     let marks: Marks = [
         ("folder".into(), Mark::Folder(false, 0o755)),
@@ -347,7 +347,7 @@ fn bits_that_lend_rights_and_links_on_the_way_are_not_followed_out() {
 }
 
 #[test]
-fn all_names_of_a_file_can_be_deleted_at_once() {
+fn layer_can_delete_all_hard_links_of_a_file() {
     let file = Node::File("1".to_owned(), 0o644);
     let lower: Tree = [("d".into(), Node::Folder(0o755)), ("d/x".into(), file)].into();
     let marks: Marks = [("d".into(), Mark::Gone)].into();

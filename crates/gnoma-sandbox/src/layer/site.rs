@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_mounted_below_a_folder_is_found() {
+    fn mount_below_finds_mount_points_and_unescapes_their_names() {
         assert!(mount_below(Path::new("/")).is_some());
         let empty = tempfile::tempdir().unwrap();
         assert_eq!(mount_below(empty.path()), None);

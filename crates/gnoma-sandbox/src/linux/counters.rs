@@ -81,7 +81,7 @@ mod tests {
     use super::tells_missed_server;
 
     #[test]
-    fn a_refused_connection_counts_unless_a_server_inside_took_one() {
+    fn refused_connection_reports_a_missed_server_unless_one_inside_accepted() {
         let counters = |no_routes: u8, passive: u8, failed: u8| {
             format!(
                 "Ip: Forwarding DefaultTTL OutNoRoutes\nIp: 2 64 {no_routes}\n\

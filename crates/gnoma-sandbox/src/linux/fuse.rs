@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_above_the_workspace_is_not_listed_and_its_names_are_found() {
+    fn fuse_folder_above_the_workspace_allows_lookup_but_no_listing() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         for name in ["other", "work", "hidden"] {
@@ -390,7 +390,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_request_is_answered(opcode in 0..60_u32, node: u64, arguments in vec(any::<u8>(), 0..64)) {
+        fn fuse_server_answers_any_request(opcode in 0..60_u32, node: u64, arguments in vec(any::<u8>(), 0..64)) {
             let bytes = request(opcode, node, &arguments);
             let outside = OutsideNames { folders: vec![(0, "/".into())], ..OutsideNames::default() };
             let sealed = SealedFiles { files: &[], outside: &outside, teller: None };

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_change_is_left_alone() {
+    fn unchanged_guarded_paths_are_not_restored() {
         let (_folder, root) = folder();
         let snapshot = Snapshot::capture_paths(&protected(&root));
         fs::write(root.join("src.rs"), "new").unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_taken_back_however_they_were_made() {
+    fn changed_guarded_paths_are_restored_after_a_write_rename_delete_or_symlink() {
         let outside = tempfile::tempdir().unwrap();
         let changes: [&Change<'_>; 7] = [
             &|root| fs::write(root.join(".git/config"), "[core]\nfsmonitor=evil\n"),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_told() {
+    fn guarded_file_too_large_to_restore_is_reported() {
         let (_folder, root) = folder();
         let large = root.join(".git/config");
         let file = fs::File::create(&large).unwrap();

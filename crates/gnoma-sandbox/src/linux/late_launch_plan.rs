@@ -90,7 +90,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_arrive_as_they_were_sent(
+        fn late_launch_plan_round_trips_through_bytes(
             rules_hold: bool,
             here in "[ -~]{0,8}",
             holds in vec(("[ -~]{1,8}", any::<bool>()), 0..4),

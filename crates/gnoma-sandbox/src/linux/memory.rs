@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_behind_a_descriptor_are_told_from_others() {
+    fn proc_fd_path_is_split_into_descriptor_and_rest() {
         let parts = split_descriptor_path(Path::new("/proc/12/fd/3/a/b")).unwrap();
         assert_eq!(parts, (PathBuf::from("/proc/12/fd/3"), PathBuf::from("a/b")));
         for other in ["/proc/self/fd/3/a", "/proc/12/root/tmp", "/tmp/proc/12/fd/3", "proc/1/fd/2"]

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_finds_what_the_system_finds() {
+    fn real_path_resolution_agrees_with_canonicalize() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         fs::create_dir_all(root.join("a/b")).unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_path_is_opened_and_none_that_leads_through_a_link() {
+    fn open_real_refuses_paths_through_symlinks() {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap();
         fs::create_dir(root.join("a")).unwrap();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_forgotten_when_it_may_be_wrong() {
+    fn real_path_cache_is_invalidated_when_a_folder_or_symlink_changes() {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap();
         fs::create_dir_all(root.join("a/b")).unwrap();

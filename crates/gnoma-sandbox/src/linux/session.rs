@@ -148,7 +148,7 @@ mod tests {
     use super::identity_map;
 
     #[test]
-    fn every_number_that_exists_outside_exists_inside() {
+    fn user_namespace_identity_map_covers_all_ids() {
         assert_eq!(identity_map("         0          0 4294967295\n"), "0 0 4294967295\n");
         assert_eq!(identity_map("0 100000 65536\n65536 5 1\n"), "0 0 65536\n65536 65536 1\n");
     }

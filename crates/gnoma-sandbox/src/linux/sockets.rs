@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_read_from_the_table_and_names_are_not() {
+    fn proc_net_unix_yields_socket_paths_without_abstract_names() {
         let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
             0000000000000000: 00000002 00000000 00010000 0001 01 17012 /run/systemd/private\n\
             0000000000000000: 00000003 00000000 00000000 0001 03 20100\n\

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_mean_does_not_change_unseen() {
+    fn folder_stamps_detect_every_change_of_names() {
         let changes: [&Change<'_>; 6] = [
             &|root| fs::write(root.join("new"), ""),
             &|root| fs::remove_file(root.join("file")),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_just_changed_is_not_trusted_nor_what_is_not_there() {
+    fn folder_stamps_of_recently_changed_or_missing_folders_are_not_trusted() {
         let folder = settled_folder();
         fs::write(folder.path().join("new"), "").unwrap();
         let mut stamps = Stamps::default();

@@ -14,7 +14,7 @@ fn cell() -> Option<Cell> {
 }
 
 #[test]
-fn files_outside_are_still_walled() {
+fn landlock_fallback_denies_writes_outside_the_workspace() {
     let Some(cell) = cell() else { return };
     for attempt in [
         "echo out > $OUT/new",
@@ -35,7 +35,7 @@ fn files_outside_are_still_walled() {
 }
 
 #[test]
-fn hidden_files_are_still_hidden() {
+fn landlock_fallback_denies_reading_hidden_files() {
     let Some(cell) = cell() else { return };
     let hidden = format!("hide={}", cell.outside.display());
     let cell = cell.with(&[&hidden]);
@@ -45,7 +45,7 @@ fn hidden_files_are_still_hidden() {
 }
 
 #[test]
-fn no_socket_is_left_and_no_dangerous_call() {
+fn seccomp_fallback_denies_sockets_and_dangerous_system_calls() {
     let Some(cell) = cell() else { return };
     for attempt in [
         "$P act socket 2 1 0",
@@ -67,7 +67,7 @@ fn no_socket_is_left_and_no_dangerous_call() {
 }
 
 #[test]
-fn the_terminal_is_still_closed() {
+fn landlock_fallback_denies_opening_the_terminal() {
     let Some(cell) = cell() else { return };
     if !crate::cell::has("script") {
         return;
@@ -78,7 +78,7 @@ fn the_terminal_is_still_closed() {
 }
 
 #[test]
-fn what_is_protected_is_put_back_before_the_end_is_told() {
+fn fallback_restores_protected_paths_before_the_command_ends() {
     let Some(cell) = cell() else { return };
     let outcome = cell.inside(
         "echo evil > .git/hooks/pre-commit; mv .git old; mkdir -p .git/hooks .gnoma; \
@@ -98,7 +98,7 @@ fn what_is_protected_is_put_back_before_the_end_is_told() {
 }
 
 #[test]
-fn nothing_outlives_gnoma_here_either() {
+fn fallback_kills_all_processes_when_gnoma_ends() {
     let Some(cell) = cell() else { return };
     let mark = format!("9111{}", std::process::id());
     let script = format!(
@@ -112,7 +112,7 @@ fn nothing_outlives_gnoma_here_either() {
 }
 
 #[test]
-fn processes_are_bounded_here_too() {
+fn fallback_limits_the_number_of_processes() {
     let Some(cell) = cell() else { return };
     let cell = cell.with(&["processes=64"]);
     let mark = format!("59{}", std::process::id());

@@ -80,7 +80,7 @@ fn a_hidden_file_in_the_workspace_cannot_be_read() {
 }
 
 #[test]
-fn what_was_tried_left_nothing_outside() {
+fn denied_writes_leave_no_files_outside_the_workspace() {
     if !is_walled() {
         return;
     }
@@ -93,7 +93,7 @@ fn what_was_tried_left_nothing_outside() {
 }
 
 #[test]
-fn a_writable_root_must_not_be_everything() {
+fn policy_with_the_root_folder_writable_is_refused() {
     if !is_walled() {
         return;
     }
@@ -114,7 +114,7 @@ fn with_own_temporary_files() -> Cell {
 }
 
 #[test]
-fn commands_that_change_the_workspace_find_temporary_files_of_their_session() {
+fn write_commands_use_the_session_tmp_and_not_that_of_the_machine() {
     if !is_walled() {
         return;
     }
@@ -136,7 +136,7 @@ fn commands_that_change_the_workspace_find_temporary_files_of_their_session() {
 }
 
 #[test]
-fn of_the_machines_temporary_files_only_what_is_named_is_found() {
+fn only_granted_files_of_the_machine_tmp_are_visible_in_the_sandbox() {
     if !is_walled() {
         return;
     }

@@ -47,7 +47,7 @@ attempts! {
 }
 
 #[test]
-fn a_foreign_instruction_set_ends_the_program() {
+fn seccomp_kills_a_program_that_makes_32_bit_system_calls() {
     if cfg!(target_arch = "x86_64") && is_walled() {
         let cell = Cell::new();
         if cell.freely("$P act foreign-call").succeeded() {
@@ -61,7 +61,7 @@ fn a_foreign_instruction_set_ends_the_program() {
 }
 
 #[test]
-fn a_debugger_may_still_ask_for_unshuffled_addresses() {
+fn seccomp_allows_personality_without_address_randomization() {
     if is_walled() {
         Cell::new()
             .permits("$P act call personality 0x0040000 && $P act call personality 0xffffffff");
@@ -69,7 +69,7 @@ fn a_debugger_may_still_ask_for_unshuffled_addresses() {
 }
 
 #[test]
-fn rights_are_gone_for_good() {
+fn sandbox_drops_all_capabilities_and_sets_no_new_privs() {
     if !is_walled() {
         return;
     }
@@ -82,7 +82,7 @@ fn rights_are_gone_for_good() {
 }
 
 #[test]
-fn nothing_can_be_typed_into_the_terminal_outside() {
+fn sandbox_denies_tiocsti_and_dev_tty() {
     if !is_walled() || !has("script") {
         return;
     }
@@ -100,7 +100,7 @@ fn nothing_can_be_typed_into_the_terminal_outside() {
 }
 
 #[test]
-fn terminals_of_others_are_not_there() {
+fn sandbox_hides_terminals_of_other_sessions() {
     if is_walled() {
         let listed =
             Cell::new().permits("ls /dev/pts; ls /dev | grep -c 'tty[0-9]\\|console' || true");

@@ -71,7 +71,7 @@ fn furnished() -> Cell {
 }
 
 #[test]
-fn what_a_command_changed_is_listed_and_nothing_of_it_is_there() {
+fn trial_lists_changed_files_and_leaves_the_workspace_unchanged() {
     if !is_walled() {
         return;
     }
@@ -104,7 +104,7 @@ fn what_a_command_changed_is_listed_and_nothing_of_it_is_there() {
 }
 
 #[test]
-fn names_of_one_file_that_would_be_kept_as_two_are_told_as_a_difference() {
+fn trial_reports_a_difference_if_a_hard_link_would_be_split() {
     if !is_walled() {
         return;
     }
@@ -134,7 +134,7 @@ fn names_of_one_file_that_would_be_kept_as_two_are_told_as_a_difference() {
 }
 
 #[test]
-fn a_folder_that_is_closed_is_told_as_a_difference() {
+fn trial_reports_a_difference_if_a_folder_is_made_unreadable() {
     if !is_walled() {
         return;
     }
@@ -150,7 +150,7 @@ fn a_folder_that_is_closed_is_told_as_a_difference() {
 }
 
 #[test]
-fn reading_and_writing_the_same_again_changes_nothing() {
+fn trial_that_rewrites_identical_content_lists_no_changes() {
     if !is_walled() {
         return;
     }
@@ -162,7 +162,7 @@ fn reading_and_writing_the_same_again_changes_nothing() {
 }
 
 #[test]
-fn a_trial_reaches_nobody() {
+fn trial_has_only_a_loopback_network_interface() {
     if !is_walled() {
         return;
     }
@@ -217,7 +217,7 @@ fn kills() -> u64 {
 }
 
 #[test]
-fn programs_on_trial_do_what_they_do_in_place_or_it_is_told() {
+fn trial_has_the_effect_of_a_run_in_place_or_reports_a_difference() {
     if !is_walled() {
         return;
     }
@@ -293,7 +293,7 @@ fn programs_on_trial_leave_workspace_home_and_temporary_files_as_they_were() {
 }
 
 #[test]
-fn a_keep_that_is_killed_is_finished_or_undone_at_the_next_start() {
+fn killed_apply_of_trial_changes_is_finished_or_undone_at_the_next_start() {
     if !is_walled() {
         return;
     }
@@ -338,7 +338,7 @@ fn wait_for_keeping(child: &mut std::process::Child) {
 }
 
 #[test]
-fn a_view_is_a_folder_for_whoever_holds_its_descriptor() {
+fn trial_view_is_readable_as_a_folder_through_its_descriptor() {
     if !is_walled() {
         return;
     }
@@ -371,7 +371,7 @@ fn cells() -> impl Iterator<Item = Cell> {
 }
 
 #[test]
-fn whoever_stands_ready_runs_it_in_its_layer() {
+fn spare_launcher_runs_a_trial_in_its_layer() {
     if !is_walled() {
         return;
     }
@@ -438,7 +438,7 @@ fn secrets_of_the_workspace_are_neither_read_nor_replaced_on_trial() {
 }
 
 #[test]
-fn commands_that_read_see_what_trials_left_and_no_more_than_before() {
+fn read_only_commands_see_unsaved_trial_changes_but_no_secrets() {
     if !is_walled() {
         return;
     }

@@ -5,7 +5,7 @@ use std::{os::unix::process::CommandExt, process::Stdio, time::Instant};
 use crate::cell::{Cell, eventually, is_walled, processes_with};
 
 #[test]
-fn a_command_ends_as_it_would_without_walls() {
+fn sandboxed_command_has_the_same_exit_codes_and_signals() {
     if !is_walled() {
         return;
     }
@@ -27,7 +27,7 @@ fn a_command_ends_as_it_would_without_walls() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told() {
+fn missing_program_in_the_sandbox_exits_with_127() {
     if !is_walled() {
         return;
     }
@@ -50,7 +50,7 @@ fn survives(script: &str) -> bool {
 }
 
 #[test]
-fn nothing_outlives_gnoma() {
+fn no_sandboxed_process_outlives_gnoma() {
     if !is_walled() {
         return;
     }
@@ -68,7 +68,7 @@ fn nothing_outlives_gnoma() {
 }
 
 #[test]
-fn what_is_left_in_the_background_goes_on_until_gnoma_ends() {
+fn background_processes_run_until_gnoma_ends() {
     if !is_walled() {
         return;
     }
@@ -84,7 +84,7 @@ fn what_is_left_in_the_background_goes_on_until_gnoma_ends() {
 }
 
 #[test]
-fn a_command_does_not_wait_for_its_background() {
+fn sandboxed_command_does_not_wait_for_its_background_processes() {
     if !is_walled() {
         return;
     }
@@ -94,7 +94,7 @@ fn a_command_does_not_wait_for_its_background() {
 }
 
 #[test]
-fn keys_are_not_in_the_environment_nor_anywhere_near() {
+fn api_keys_are_not_readable_from_the_sandbox_environment_or_proc() {
     if !is_walled() {
         return;
     }
@@ -113,7 +113,7 @@ fn keys_are_not_in_the_environment_nor_anywhere_near() {
 }
 
 #[test]
-fn files_that_gnoma_has_open_are_not_inherited() {
+fn sandboxed_command_inherits_no_open_file_descriptors() {
     if !is_walled() {
         return;
     }
@@ -131,7 +131,7 @@ fn files_that_gnoma_has_open_are_not_inherited() {
 }
 
 #[test]
-fn a_plan_inside_a_command_widens_nothing() {
+fn launch_plan_inside_the_sandbox_cannot_widen_its_rights() {
     if !is_walled() {
         return;
     }

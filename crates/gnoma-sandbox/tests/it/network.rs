@@ -48,7 +48,7 @@ attempts! {
 }
 
 #[test]
-fn servers_of_the_host_cannot_be_reached() {
+fn sandbox_cannot_connect_to_tcp_servers_of_the_host() {
     if !is_walled() {
         return;
     }
@@ -62,7 +62,7 @@ fn servers_of_the_host_cannot_be_reached() {
 }
 
 #[test]
-fn datagrams_do_not_leave() {
+fn sandbox_sends_no_udp_datagrams_to_the_host() {
     if !is_walled() {
         return;
     }
@@ -85,7 +85,7 @@ fn open_to_all(path: &Path) {
 }
 
 #[test]
-fn services_behind_a_path_cannot_be_reached() {
+fn sandbox_cannot_connect_to_unix_sockets() {
     if !is_walled() {
         return;
     }
@@ -104,7 +104,7 @@ fn services_behind_a_path_cannot_be_reached() {
 }
 
 #[test]
-fn a_service_behind_a_path_cannot_be_moved_into_reach() {
+fn sandbox_cannot_reach_a_unix_socket_by_moving_or_linking_it() {
     if !is_walled() {
         return;
     }
@@ -119,7 +119,7 @@ fn a_service_behind_a_path_cannot_be_moved_into_reach() {
 }
 
 #[test]
-fn names_without_a_path_stay_outside() {
+fn sandbox_cannot_connect_to_abstract_unix_sockets() {
     if !is_walled() {
         return;
     }
@@ -131,7 +131,7 @@ fn names_without_a_path_stay_outside() {
 }
 
 #[test]
-fn services_in_run_are_not_there() {
+fn sandbox_hides_sockets_below_run() {
     if is_walled() {
         let listed =
             Cell::new().permits("find /run/ -type s | wc -l; ls /run/user 2>/dev/null | wc -l");
@@ -140,7 +140,7 @@ fn services_in_run_are_not_there() {
 }
 
 #[test]
-fn without_a_loopback_there_is_no_internet_family_at_all() {
+fn sandbox_without_loopback_denies_internet_sockets() {
     if !is_walled() {
         return;
     }
@@ -152,7 +152,7 @@ fn without_a_loopback_there_is_no_internet_family_at_all() {
 }
 
 #[test]
-fn a_granted_network_is_the_hosts() {
+fn granted_network_is_that_of_the_host_without_raw_sockets() {
     if !is_walled() {
         return;
     }
@@ -181,7 +181,7 @@ fn listener_in(folder: &Path, name: &str) -> UnixListener {
 }
 
 #[test]
-fn a_trial_reaches_no_socket_that_another_program_has_made() {
+fn trial_cannot_connect_to_unix_sockets_of_other_programs() {
     if !is_walled() {
         return;
     }

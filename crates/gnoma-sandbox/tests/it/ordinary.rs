@@ -37,7 +37,7 @@ works! {
 }
 
 #[test]
-fn one_command_reaches_the_server_of_another() {
+fn sandboxed_command_reaches_a_server_started_by_an_earlier_command() {
     if !is_walled() || !has("python3") {
         return;
     }
@@ -54,7 +54,7 @@ fn one_command_reaches_the_server_of_another() {
 }
 
 #[test]
-fn the_working_folder_is_where_it_was_and_can_be_written() {
+fn working_folder_has_its_path_and_is_writable_in_the_sandbox() {
     if is_walled() {
         let cell = Cell::new();
         let outcome = cell
@@ -65,7 +65,7 @@ fn the_working_folder_is_where_it_was_and_can_be_written() {
 }
 
 #[test]
-fn absent_roots_and_roots_within_roots_are_fine() {
+fn missing_and_nested_writable_roots_are_accepted() {
     if is_walled() {
         let cell = Cell::new();
         let inner = format!("write={}/sub", cell.workspace.display());

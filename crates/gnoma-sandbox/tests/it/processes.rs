@@ -15,7 +15,7 @@ attempts! {
 }
 
 #[test]
-fn processes_outside_cannot_be_touched() {
+fn sandbox_cannot_signal_trace_or_read_processes_outside() {
     if !is_walled() {
         return;
     }
@@ -35,7 +35,7 @@ fn processes_outside_cannot_be_touched() {
 }
 
 #[test]
-fn killing_everybody_kills_nobody_outside() {
+fn kill_all_in_the_sandbox_kills_no_process_outside() {
     if !is_walled() {
         return;
     }
@@ -80,7 +80,7 @@ fn a_fork_bomb_is_bounded_and_gone_afterwards() {
 }
 
 #[test]
-fn a_fork_bomb_of_a_shell_ends_with_its_owner() {
+fn shell_fork_bomb_is_killed_when_gnoma_ends() {
     if !is_walled() {
         return;
     }
@@ -96,7 +96,7 @@ fn a_fork_bomb_of_a_shell_ends_with_its_owner() {
 }
 
 #[test]
-fn programs_are_loaded_into_nothing_outside() {
+fn sandbox_cannot_write_ld_so_preload() {
     if is_walled() {
         Cell::new().refuses("echo $WS/evil.so > /etc/ld.so.preload");
     }

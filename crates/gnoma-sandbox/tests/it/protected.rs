@@ -82,7 +82,7 @@ fn the_workspace_itself_cannot_be_moved() {
 }
 
 #[test]
-fn a_root_around_the_workspace_does_not_loosen_it() {
+fn writable_root_above_the_workspace_does_not_unprotect_git_hooks() {
     if !is_walled() {
         return;
     }
@@ -98,7 +98,7 @@ fn a_root_around_the_workspace_does_not_loosen_it() {
 }
 
 #[test]
-fn a_path_through_a_link_above_the_workspace_means_the_same() {
+fn protected_path_through_a_symlink_above_the_workspace_is_protected() {
     if !is_walled() {
         return;
     }
@@ -115,7 +115,7 @@ fn a_path_through_a_link_above_the_workspace_means_the_same() {
 }
 
 #[test]
-fn a_folder_that_refuses_writing_is_no_way_round() {
+fn read_only_git_folder_does_not_bypass_protection() {
     if !is_walled() {
         return;
     }
@@ -130,7 +130,7 @@ fn a_folder_that_refuses_writing_is_no_way_round() {
 }
 
 #[test]
-fn what_cannot_be_protected_is_not_run_at_all() {
+fn command_is_not_run_if_a_path_cannot_be_protected() {
     if !is_walled() {
         return;
     }
@@ -147,7 +147,7 @@ fn what_cannot_be_protected_is_not_run_at_all() {
 }
 
 #[test]
-fn a_link_to_what_is_protected_is_held_as_well_as_its_target() {
+fn symlink_to_a_protected_folder_and_its_target_are_protected() {
     if !is_walled() {
         return;
     }
@@ -165,7 +165,7 @@ fn a_link_to_what_is_protected_is_held_as_well_as_its_target() {
 }
 
 #[test]
-fn the_pointer_of_a_worktree_is_protected() {
+fn git_file_of_a_worktree_is_protected() {
     if !is_walled() {
         return;
     }
@@ -179,7 +179,7 @@ fn the_pointer_of_a_worktree_is_protected() {
 }
 
 #[test]
-fn ordinary_work_beside_what_is_protected_goes_on() {
+fn ordinary_writes_beside_protected_paths_succeed() {
     if let Some(outcome) = guarded(
         "echo x > .git/index.lock && mv .git/index.lock .git/index && mkdir .git/refs \
          && echo a > file && mv file other && rm other && cat .git/config .git/hooks/*",
@@ -189,7 +189,7 @@ fn ordinary_work_beside_what_is_protected_goes_on() {
 }
 
 #[test]
-fn nothing_is_left_after_commands_side_by_side() {
+fn parallel_commands_leave_no_placeholder_files() {
     if !is_walled() {
         return;
     }
@@ -207,7 +207,7 @@ fn nothing_is_left_after_commands_side_by_side() {
 }
 
 #[test]
-fn nothing_is_left_when_everything_is_killed() {
+fn killed_command_leaves_no_placeholder_files() {
     if !is_walled() {
         return;
     }
@@ -222,7 +222,7 @@ fn nothing_is_left_when_everything_is_killed() {
 }
 
 #[test]
-fn a_stand_in_that_was_forgotten_is_removed_and_one_that_was_filled_is_kept() {
+fn leftover_empty_placeholder_is_removed_and_a_filled_one_stays() {
     if !is_walled() {
         return;
     }
@@ -244,7 +244,7 @@ fn a_stand_in_that_was_forgotten_is_removed_and_one_that_was_filled_is_kept() {
 }
 
 #[test]
-fn a_folder_of_the_users_own_is_not_removed_though_it_is_empty() {
+fn empty_protected_folder_of_the_user_is_not_removed_as_a_placeholder() {
     if !is_walled() {
         return;
     }
@@ -255,7 +255,7 @@ fn a_folder_of_the_users_own_is_not_removed_though_it_is_empty() {
 }
 
 #[test]
-fn what_is_replaced_outside_stays_protected_inside() {
+fn protected_file_replaced_outside_stays_protected_in_the_sandbox() {
     if !is_walled() {
         return;
     }
@@ -276,7 +276,7 @@ fn what_is_replaced_outside_stays_protected_inside() {
 }
 
 #[test]
-fn git_sees_neither_stand_ins_nor_hooks() {
+fn git_in_the_sandbox_sees_no_placeholders_and_runs_no_hooks() {
     if !is_walled() || !has("git") {
         return;
     }
@@ -306,7 +306,7 @@ fn git_sees_neither_stand_ins_nor_hooks() {
 }
 
 #[test]
-fn root_is_walled_as_well() {
+fn sandbox_also_holds_for_root() {
     if !is_walled() || !is_root() {
         gnoma_testkit::skip_test("this is for root");
         return;

@@ -29,7 +29,7 @@ fn outside_entries(cell: &Cell) -> Vec<PathBuf> {
 }
 
 #[test]
-fn ordinary_reading_works() {
+fn read_only_sandbox_runs_ordinary_reading_commands() {
     let Some(cell) = cell() else { return };
     cell.put("notes", "one\ntwo\n");
     let said = cell.permits(
@@ -43,7 +43,7 @@ fn ordinary_reading_works() {
 }
 
 #[test]
-fn what_is_on_no_list_does_not_exist() {
+fn read_only_sandbox_hides_files_outside_its_allowlist() {
     let Some(cell) = cell() else { return };
     cell.put_outside("file", "secret\n");
     symlink(cell.outside.join("file"), cell.workspace.join("link")).unwrap();
@@ -67,7 +67,7 @@ fn what_is_on_no_list_does_not_exist() {
 }
 
 #[test]
-fn nothing_can_be_written_but_what_need_not_last() {
+fn read_only_sandbox_denies_writes_except_to_temporary_files() {
     let Some(cell) = cell() else { return };
     cell.put("file", "old\n");
     for script in [
@@ -93,7 +93,7 @@ fn nothing_can_be_written_but_what_need_not_last() {
 }
 
 #[test]
-fn temporary_files_are_those_of_the_session() {
+fn read_only_sandbox_uses_the_session_tmp() {
     let Some(cell) = cell() else { return };
     let names = ["/tmp", "/var/tmp"].map(|folder| format!("{folder}/walls-{}", std::process::id()));
     for name in &names {
@@ -113,7 +113,7 @@ fn temporary_files_are_those_of_the_session() {
 }
 
 #[test]
-fn a_link_among_temporary_files_leads_nothing_elsewhere() {
+fn symlink_in_the_session_tmp_cannot_redirect_the_workspace_mount() {
     let Some(cell) = cell() else { return };
     let root = cell.workspace.parent().unwrap().to_owned();
     // The workspace lies in the machine's temporary folder, so that its place is made in the session's.
@@ -127,7 +127,7 @@ fn a_link_among_temporary_files_leads_nothing_elsewhere() {
 }
 
 #[test]
-fn secrets_of_the_workspace_are_seen_and_not_opened() {
+fn read_only_sandbox_lists_workspace_secrets_but_denies_opening_them() {
     let Some(cell) = cell() else { return };
     let (cell, listed) = with_secrets(cell);
     // Where the workspace lies among temporary files, a mask stands for each.
@@ -177,7 +177,7 @@ fn with_secrets(mut cell: Cell) -> (Cell, String) {
 }
 
 #[test]
-fn no_server_of_anybody_else_is_reached() {
+fn read_only_sandbox_cannot_connect_to_tcp_or_unix_servers() {
     let Some(cell) = cell() else { return };
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = server.local_addr().unwrap();
@@ -213,7 +213,7 @@ fn commands_side_by_side_do_not_share_a_loopback() {
 }
 
 #[test]
-fn other_processes_are_not_seen() {
+fn read_only_sandbox_hides_other_processes() {
     let Some(cell) = cell() else { return };
     let mut victim = Victim::of(&cell);
     cell.refuses(&format!("kill -9 {}", victim.number()));
@@ -229,7 +229,7 @@ fn other_processes_are_not_seen() {
 }
 
 #[test]
-fn a_place_that_a_link_leads_to_is_found_by_both_names() {
+fn read_only_sandbox_shows_an_allowed_symlink_and_its_target() {
     let Some(cell) = cell() else { return };
     fs::create_dir_all(cell.outside.join("tools/bin")).unwrap();
     fs::write(cell.outside.join("tools/bin/list"), "found\n").unwrap();
@@ -242,7 +242,7 @@ fn a_place_that_a_link_leads_to_is_found_by_both_names() {
 }
 
 #[test]
-fn where_namespaces_are_refused_the_list_holds_as_well() {
+fn read_only_allowlist_holds_without_namespaces() {
     if !is_walled() {
         return;
     }
@@ -267,7 +267,7 @@ fn where_namespaces_are_refused_the_list_holds_as_well() {
 /// Commands of a session whose workspace lies among temporary files run at once and again and again: each
 /// finds the workspace, whatever the others do, whether or not somebody stood ready for it.
 #[test]
-fn commands_side_by_side_take_nothing_from_each_other() {
+fn parallel_read_only_commands_do_not_interfere_in_a_workspace_below_tmp() {
     if !is_walled() {
         return;
     }

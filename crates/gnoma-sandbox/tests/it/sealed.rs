@@ -110,7 +110,7 @@ fn sealed_file_of_a_reading_command_is_seen_as_it_is_and_not_opened() {
 }
 
 #[test]
-fn launcher_tells_which_sealed_files_were_tried() {
+fn launcher_reports_attempted_opens_of_sealed_files() {
     if !is_walled() {
         return;
     }
@@ -138,7 +138,7 @@ fn launcher_tells_which_sealed_files_were_tried() {
 }
 
 #[test]
-fn names_outside_are_found_and_not_opened_and_whoever_tries_is_told_of() {
+fn names_outside_the_workspace_are_visible_and_opening_them_is_reported() {
     let Some(cell) = Cell::for_reading_elsewhere() else { return };
     if !is_walled() || fs::File::options().read(true).write(true).open("/dev/fuse").is_err() {
         return gnoma_testkit::skip_test("`/dev/fuse` cannot be opened");
@@ -175,7 +175,7 @@ fn names_outside_are_found_and_not_opened_and_whoever_tries_is_told_of() {
 }
 
 #[test]
-fn absent_files_are_not_found_and_all_else_is_as_it_was() {
+fn absent_sealed_files_are_not_found_and_other_files_are_unchanged() {
     if !is_walled() {
         return;
     }
@@ -198,7 +198,7 @@ fn absent_files_are_not_found_and_all_else_is_as_it_was() {
 }
 
 #[test]
-fn command_that_looks_at_the_machine_sees_it_and_acts_on_nothing() {
+fn machine_view_shows_processes_and_ports_but_denies_acting_on_them() {
     if !is_walled() {
         return;
     }

@@ -11,7 +11,7 @@ fn after(cell: &Cell, meanwhile: &str, script: &str) -> Outcome {
 }
 
 #[test]
-fn a_command_runs_as_always() {
+fn spare_launcher_runs_a_command_like_a_new_one() {
     if !is_walled() {
         return;
     }
@@ -30,7 +30,7 @@ fn a_command_runs_as_always() {
 }
 
 #[test]
-fn a_command_has_the_mask_of_its_policy() {
+fn spare_launcher_sets_the_umask_of_the_policy() {
     if !is_walled() {
         return;
     }
@@ -43,7 +43,7 @@ fn a_command_has_the_mask_of_its_policy() {
 }
 
 #[test]
-fn nothing_of_it_is_seen_before_the_command() {
+fn spare_launcher_leaves_no_visible_files_before_its_command() {
     if !is_walled() {
         return;
     }
@@ -53,7 +53,7 @@ fn nothing_of_it_is_seen_before_the_command() {
 }
 
 #[test]
-fn what_has_come_to_be_protected_or_hidden_meanwhile_is() {
+fn spare_launcher_protects_and_hides_paths_that_appeared_later() {
     if !is_walled() {
         return;
     }
@@ -76,7 +76,7 @@ fn what_has_come_to_be_protected_or_hidden_meanwhile_is() {
 }
 
 #[test]
-fn what_has_come_to_be_readable_or_writable_meanwhile_is() {
+fn spare_launcher_grants_paths_that_appeared_later() {
     if !is_walled() {
         return;
     }
@@ -100,7 +100,7 @@ fn what_has_come_to_be_readable_or_writable_meanwhile_is() {
 }
 
 #[test]
-fn it_ends_with_its_owner_and_when_no_command_comes() {
+fn spare_launcher_ends_with_gnoma_or_after_an_idle_timeout() {
     if !is_walled() {
         return;
     }

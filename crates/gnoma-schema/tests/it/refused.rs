@@ -3,7 +3,7 @@
 use gnoma_schema::{MAX_SCHEMA_BYTES, Schema, SchemaError};
 
 #[test]
-fn a_schema_that_cannot_be_checked_is_refused_with_the_place() {
+fn unsupported_json_schema_is_rejected_with_its_location() {
     for (text, at, what) in [
         (r#"{"type":"strin"}"#, "/type", "`strin` is not a type"),
         (r#"{"properties":{"a b":{"minimum":"3"}}}"#, "/properties/a b/minimum", "a number"),
@@ -37,7 +37,7 @@ fn a_schema_that_cannot_be_checked_is_refused_with_the_place() {
 
 /// Alternatives within alternatives multiply, and end all the same.
 #[test]
-fn a_check_ends() {
+fn json_schema_check_of_nested_or_recursive_alternatives_terminates() {
     let step = |inner: &str| {
         let deeper = format!(r#"{{"properties":{{"a":{inner}}},"required":["a"]}}"#);
         format!(r#"{{"anyOf":[{deeper},{deeper},{deeper},{deeper}]}}"#)

@@ -151,7 +151,7 @@ impl Both {
 }
 
 #[test]
-fn what_fits_and_what_does_not() {
+fn json_schema_validation_agrees_with_boon_on_listed_cases() {
     for (schema, values) in CASES {
         let both = Both::of(schema);
         for value in *values {
@@ -214,7 +214,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_value_gets_the_verdict_of_boon(values in prop::collection::vec((value(), any::<usize>()), 8)) {
+    fn json_schema_validation_agrees_with_boon_on_generated_values(values in prop::collection::vec((value(), any::<usize>()), 8)) {
         for (schema, near) in CASES {
             let both = Both::of(schema);
             for (number, (value, at)) in values.iter().enumerate() {
@@ -227,7 +227,7 @@ proptest! {
 
     /// Reading takes any text without falling over.
     #[test]
-    fn any_text_is_read_or_refused(value in value(), text in r#"[\[\]{}":,$a-z0-9 ]{0,60}"#) {
+    fn json_schema_parser_never_panics_on_any_text(value in value(), text in r#"[\[\]{}":,$a-z0-9 ]{0,60}"#) {
         let _verdict = Schema::parse(&text);
         if let Ok(schema) = Schema::parse(&value.to_string()) {
             let _verdict = schema.find_value(&text);

@@ -161,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn the_password_of_a_basic_header_is_read() {
+    fn password_of_a_basic_auth_header_is_decoded() {
         assert_eq!(basic_password("bWU6SGVhZGVyUHc5OXg3").as_deref(), Some("HeaderPw99x7"));
         assert_eq!(basic_password("bWU="), None);
         assert_eq!(basic_password("no base64!"), None);
     }
 
     #[test]
-    fn addresses_without_credentials_have_none() {
+    fn urls_without_credentials_have_no_secret() {
         for text in [
             "http://127.0.0.1:8080/v1",
             "https://example.com/@scope/pkg",

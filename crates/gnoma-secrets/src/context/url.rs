@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_that_is_the_name_is_hidden_unless_services_are_shipped_with_it() {
+    fn url_password_equal_to_the_user_is_a_secret_unless_it_is_a_default() {
         assert_eq!(found("postgresql://acmeprod:acmeprod@db.acme.com"), ["acmeprod"]);
         for url in ["amqp://guest:guest@mq:5672/", "mysql://root:root@db/a", "pg://test:test@db"] {
             assert!(found(url).is_empty(), "{url}");

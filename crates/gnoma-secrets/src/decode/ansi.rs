@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_links_and_charsets_go_and_the_text_stays() {
+    fn ansi_escape_sequences_are_stripped_and_text_stays() {
         assert_eq!(plain("\x1b[1;32mTOKEN\x1b[0m=\x1b[33mabc\x1b[m"), "TOKEN=abc");
         assert_eq!(plain("\x1b]8;;http://x\x1b\\link\x1b]8;;\x07"), "link");
         assert_eq!(plain("a\x1b(Bb"), "ab");

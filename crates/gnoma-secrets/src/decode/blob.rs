@@ -246,7 +246,7 @@ mod tests {
     const PLAIN: &str = "user: someone\npassphrase: with a value\n";
 
     #[test]
-    fn a_run_is_decoded_in_place_with_its_padding() {
+    fn base64_run_is_decoded_in_place_with_its_padding() {
         for encoded in [BASE64_STANDARD.encode(PLAIN), BASE64_URL_SAFE.encode(PLAIN)] {
             let text = format!("echo {encoded} | base64 -d");
             let view = decode(text.as_bytes()).unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn wrapped_lines_are_one_run() {
+    fn wrapped_base64_lines_are_decoded_as_one_run() {
         let encoded = BASE64_STANDARD.encode(PLAIN.repeat(5));
         let lines: Vec<String> = encoded
             .as_bytes()
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_a_diff_are_no_digits() {
+    fn diff_markers_are_not_base64_digits() {
         let encoded = BASE64_STANDARD.encode(PLAIN.repeat(5));
         for (first, mark) in
             [("", "+"), ("", "-"), ("", "++"), ("| ", "+"), ("> ", ""), ("    ", "+")]
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn long_runs_map_byte_by_byte() {
+    fn decoded_base64_maps_back_to_its_source_bytes() {
         let plain = "0123456789abcdef".repeat(1024);
         let encoded = BASE64_STANDARD.encode(&plain);
         let view = decode(encoded.as_bytes()).unwrap();

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_become_signs() {
+    fn html_entities_are_decoded() {
         let view = decode(b"x &amp y &quot;a&quot;&#58;&#x3D; &unknown;").unwrap();
         assert_eq!(view.text(), b"x &amp y \"a\":= &unknown;");
         assert!(decode(b"a && b; c & d;").is_none());

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn one_level_goes_at_a_time() {
+    fn backslash_escapes_are_decoded_one_level_at_a_time() {
         assert_eq!(once(r#"a\\\"b"#), r#"a\"b"#);
         assert_eq!(once(r"k\u003dv\x41\n."), "k=vA\n.");
         assert_eq!(once("plain\nwith \\t tab\nplain"), "with \t tab");

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_decoded_and_other_percent_signs_stay() {
+    fn percent_encoding_is_decoded_and_other_percent_signs_stay() {
         let view = decode(b"a=1\nq%3Dx%2fy 5% %zz\nb").unwrap();
         assert_eq!(view.text(), b"q=x/y 5% %zz");
         assert_eq!(view.origin(1..2), 5..8);

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literal_bytes_map_one_by_one_and_decoded_ones_as_a_whole() {
+    fn decoded_view_maps_literal_bytes_singly_and_decoded_bytes_as_a_whole() {
         let mut view = View::default();
         view.push_literal(b"ab", 10);
         view.push(b"\"", 12..14);

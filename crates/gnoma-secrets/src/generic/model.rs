@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_weights_are_whole() {
+    fn tree_model_weights_are_complete() {
         let text = &unpack(packed!("assignment.txt"));
         let model = TreeModel::parse(text);
         let trees = text.lines().filter(|line| line.contains('='));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_takes_the_side_its_features_say() {
+    fn tree_model_branches_by_feature_values() {
         let model = TreeModel::parse("features Bytes Quoted\n0<10 1<1 =1 =2 =4\n=0.5");
         let weigh = |bytes: f32, quoted: f32| {
             let mut description = [0.0; NAMES.len()];
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_as_rust_reads_them() {
+    fn tree_model_decimals_parse_like_rust_floats() {
         let text = &unpack(packed!("assignment.txt"));
         let lines = text.lines().filter(|line| line.contains('=') && !line.starts_with('#'));
         for word in lines.flat_map(|line| line.split(['<', '=', ' '])) {

@@ -134,12 +134,12 @@ fn leaves_ids_and_hashes_alone() {
 }
 
 #[test]
-fn a_secret_that_is_also_a_name_is_found_in_both_places() {
+fn password_equal_to_the_login_is_found_in_both_fields() {
     assert_eq!(found("{\"login\": \"qzvtkwxp\", \"password\": \"qzvtkwxp\"}"), ["qzvtkwxp"; 2]);
 }
 
 #[test]
-fn placeholders_are_told_from_secrets() {
+fn placeholder_values_are_not_secrets() {
     for value in [
         "",
         "changeme",
@@ -235,7 +235,7 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn what_is_found_lies_in_order_within_the_text(text in texts()) {
+    fn found_secrets_are_ordered_and_within_the_text(text in texts()) {
         let mut found = vec![SecretCandidate { start: 7, end: 9, rule: "before" }];
         find(&text, &mut found);
         prop_assert_eq!(found[0].rule, "before");
@@ -259,7 +259,7 @@ proptest! {
 }
 
 #[test]
-fn keys_that_tell_entries_of_a_list_apart_stay() {
+fn list_item_keys_of_html_and_json_are_not_secrets() {
     for text in [
         "<Row key=\"f4Xk2Lq9Zb7w\" label=\"One\" />",
         "{ key: \"k3J9xQ2mWv8t\", type: \"paragraph\", children: [] }",
@@ -273,7 +273,7 @@ fn keys_that_tell_entries_of_a_list_apart_stay() {
 }
 
 #[test]
-fn a_password_without_quotes_goes_on_to_the_end_of_its_setting() {
+fn unquoted_password_extends_to_the_end_of_its_setting() {
     for value in ["c1:[mx(LpQ$2$}yM", "r;iGp#58]WAm!dX3", "S=T6I{._aX%q:A2", "Rq7&xKd,5)mW|t"] {
         for line in [
             format!("password={value}\n"),
@@ -294,7 +294,7 @@ fn a_password_without_quotes_goes_on_to_the_end_of_its_setting() {
 }
 
 #[test]
-fn code_behind_the_name_of_a_password_is_no_setting() {
+fn code_expression_assigned_to_a_password_is_not_a_secret() {
     for line in [
         "if (password=getPass() && user) { login(user, password); }",
         "let password=prompt.next(), user=name;",
@@ -318,7 +318,7 @@ fn code_behind_the_name_of_a_password_is_no_setting() {
 }
 
 #[test]
-fn what_names_a_thing_or_is_in_a_page_for_everybody_stays() {
+fn arns_nonces_session_ids_and_public_keys_are_not_secrets() {
     for text in [
         "secret_arn = arn:aws:secretsmanager:eu-west-1:123456789012:secret:db-AbCdEf",
         "data-key=\"V1StGXR8_Z5jdHi6B-myT\"",

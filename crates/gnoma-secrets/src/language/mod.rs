@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_vocabulary_has_only_groups() {
+    fn vocabulary_contains_only_letter_groups() {
         let text = &unpack(packed!("vocabulary.txt"));
         assert!(text.lines().filter(|line| !line.starts_with('#')).all(is_piece));
         assert!((30_000..40_000).contains(&text.len()));
@@ -334,7 +334,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_byte_is_covered_once(value in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn token_measure_covers_every_byte_once(value in prop::collection::vec(any::<u8>(), 0..200)) {
             let reading = measure_value(&value);
             prop_assert_eq!(reading.bytes, value.len().min(MAX_MEASURED_BYTES));
             prop_assert!(reading.tokens <= reading.bytes);

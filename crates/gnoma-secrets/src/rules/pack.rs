@@ -91,7 +91,7 @@ fn keywords_table(rules: &[SecretRule]) -> String {
 }
 
 #[test]
-fn the_tables_say_what_the_rule_files_say() {
+fn packed_rule_tables_match_the_rule_files() {
     let rules = read_sources();
     let tables = [
         ("data/rules.table", rules_table(&rules)),
@@ -108,7 +108,7 @@ fn the_tables_say_what_the_rule_files_say() {
 }
 
 #[test]
-fn every_line_is_read_as_it_was_written() {
+fn packed_rule_lines_round_trip() {
     assert_eq!(builtin::rule_lines().count(), read_sources().len());
     for written in builtin::rule_lines() {
         let (rule, plan) = builtin::parse_rule(written).unwrap();

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_run_that_says_most_and_is_in_each_match_counts() {
+    fn most_selective_run_of_every_match_is_taken_from_the_regex() {
         assert_eq!(run_of(r"(?i)name\s{0,4}([a-f0-9]{16}|[\w-]{20})\b"), (16, "0-9A-Z_a-z-"));
         assert_eq!(run_of(r"\b(key-[a-z]{10})"), (14, "0-9A-Z_a-z-"));
         assert_eq!(run_of(r"name[^:]{0,9}:([a-f0-9]{40})\b"), (40, "0-9a-f"));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_found_wherever_they_begin() {
+    fn required_run_is_found_at_any_offset() {
         let run = |length| Run { length, alphabets: 0b1110_1000 };
         for before in 0..40 {
             let text = format!("{} {}", "a b".repeat(before), "x".repeat(9));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn each_alphabet_holds_what_its_name_says() {
+    fn alphabet_membership_table_matches_its_character_classes() {
         for (index, alphabet) in ALPHABETS.iter().enumerate() {
             let class = format!("[{}]", alphabet.replace('/', r"\/"));
             let class = regex_automata::meta::Regex::new(&class).unwrap();

@@ -71,7 +71,7 @@ fn passwords_in_sentences_of_other_languages() {
 }
 
 #[test]
-fn passwords_without_an_option_or_a_name() {
+fn passwords_in_positional_arguments_are_found() {
     check("sqlplus system/⟦NeofdlXfA4DVHq⟧@//db.internal:1521/ORCL");
     check("db, err := sql.Open(\"mysql\", \"root:⟦lgh5JYtyoszH⟧@tcp(10.0.0.4:3306)/app\")");
     check("echo ⟦0tf%eUA4y5dquN⟧ | sudo -S apt update");
@@ -85,7 +85,7 @@ fn passwords_without_an_option_or_a_name() {
 }
 
 #[test]
-fn passwords_behind_the_word_of_a_directive() {
+fn passwords_of_configuration_directives_are_found() {
     check("port 6379\nrequirepass ⟦R1yHnG%A_3[cC&ye⟧\nmaxmemory 2gb");
     check("masterauth ⟦Y<=P{(2hMqBgNjjN⟧");
     check("127.0.0.1:6379> ok\nCONFIG SET requirepass ⟦q8;Zt|4x⟧");
@@ -100,14 +100,14 @@ fn passwords_behind_the_word_of_a_directive() {
 }
 
 #[test]
-fn quotes_behind_an_option_for_a_password() {
+fn quoted_passwords_of_command_line_options_are_found() {
     check("$ mysql -uroot -p'⟦Mu1;Gqb:e@B;6v|%⟧' shop < dump.sql");
     check("mysqldump -h db -u app -p\"⟦Sommer)mwgn73⟧\" shop > d.sql");
     check("mysql -u root -p'$MYSQL_PWD' shop; mysql -p shop; mysql -port 3306");
 }
 
 #[test]
-fn keys_and_phrases_of_other_programs() {
+fn putty_keys_and_seed_phrases_are_found() {
     check(
         "Public-Lines: 1\nAAAAB3NzaC1yc2E=\nPrivate-Lines: 2\n⟦c2Vjcm9ldCBrZXkgbGluZXM\nbW9yZSBvZiBpdA==⟧\nPrivate-MAC: x",
     );
@@ -118,7 +118,7 @@ fn keys_and_phrases_of_other_programs() {
 }
 
 #[test]
-fn what_everybody_may_read_stays() {
+fn public_site_keys_and_page_tokens_are_not_redacted() {
     check("data-sitekey=\"6LFBBrxP1nwuYnoKvrY1hxRVK4sWAutvbJHXcDxZ\"");
     check("\"nextPageToken\": \"b2Zmc2V0PTIwMCZsaW1pdD0xMDA=\"");
     check("statuspage_token = ⟦1fb2c3d4-e5f6-7abc-8912-abcdef123456⟧");
@@ -153,7 +153,7 @@ fn recovery_codes_alone_and_in_lists() {
 }
 
 #[test]
-fn keys_that_a_sentence_names() {
+fn api_keys_in_sentences_are_found() {
     let hex = "ad758c50c7e0c2b837fa04df4db5240d";
     check(&format!("my api key for the weather thing: ⟦{hex}⟧"));
     check(&format!("the access key of the sensor is ⟦{hex}⟧."));
@@ -167,7 +167,7 @@ fn keys_that_a_sentence_names() {
 }
 
 #[test]
-fn keys_that_pages_show_stay() {
+fn cache_keys_object_keys_and_page_tokens_are_not_redacted() {
     let random = "kdCA0VchT1HB3DpieCU60ukcWsMseIse2NT3xGiy0to9y";
     for text in [
         format!("cache key: npm-Linux-{}", "fa88e8ec68681f42459856de8a7b90885fdb882b4e4e47cf50bd16cb2165d836"),
@@ -194,7 +194,7 @@ fn keys_that_pages_show_stay() {
 }
 
 #[test]
-fn bodies_of_private_keys_without_their_frame() {
+fn private_key_bodies_without_pem_header_are_found() {
     let line = "Qk7xP2mZt9vLw4RbYc8NfHsJd6GaEuTq1Xo5Ki3CzVyMhWnDpBrSlFgUjAe0/+Xw";
     for start in [
         "MIIEpAIBAAKCAQEA",
@@ -266,7 +266,7 @@ fn private_keys_in_any_wrapping() {
 }
 
 #[test]
-fn encodings_are_looked_through() {
+fn secrets_in_nested_encodings_are_found() {
     let token = token();
     check(&format!(
         "{{\"content\": \"{{\\\"out\\\": \\\"T=\\\\\\\"⟦{token}⟧\\\\\\\"\\\\n\\\"}}\"}}"

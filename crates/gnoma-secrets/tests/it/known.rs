@@ -32,7 +32,7 @@ fn rest(scanner: &Scanner, text: &str) -> String {
 }
 
 #[test]
-fn a_known_value_is_found_in_other_clothes() {
+fn known_secret_is_found_in_every_encoding() {
     let token = token();
     let scanner = knowing(&token);
     let mut missed = Vec::new();
@@ -58,7 +58,7 @@ fn a_known_value_is_found_in_other_clothes() {
 }
 
 #[test]
-fn the_value_of_a_rule_is_learnt_and_then_known() {
+fn secret_learned_from_a_rule_is_found_encoded_afterwards() {
     let token = token();
     let scanner = knowing("another value, 1f9K3");
     let back = reverse_text(&token);
@@ -72,7 +72,7 @@ fn the_value_of_a_rule_is_learnt_and_then_known() {
 }
 
 #[test]
-fn pieces_of_a_known_value_are_found() {
+fn pieces_of_a_known_secret_are_found() {
     let token = token();
     let scanner = knowing(&token);
     for (from, to) in [(0, 39), (1, 40), (4, 20), (10, 26), (24, 40)] {
@@ -105,7 +105,7 @@ fn a_private_key_is_known_by_its_body_alone() {
 }
 
 #[test]
-fn what_reads_like_language_is_known_as_a_whole() {
+fn known_secret_made_of_words_is_matched_only_as_a_whole() {
     let scanner = Scanner::new(ScannerOptions::default()).unwrap();
     let rule: Arc<str> = Arc::from("password");
     scanner.learn_secret(&rule, "https://hooks.chat.example/services/T0a8K2mQ4/zR7pW1xC9vB3n");
@@ -133,7 +133,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn whatever_is_known_is_found_in_whatever_clothes(
+    fn any_known_secret_is_found_in_any_encoding(
         value in "[a-zA-Z0-9]{3}[a-z0-9_/+-]{2}[A-Z0-9]{5}[a-zA-Z0-9]{8,40}",
         way: prop::sample::Index,
     ) {
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn a_value_that_repeats_itself_costs_no_more(piece in "[ab]{1,3}", times in 3000_usize..9000) {
+    fn repetitive_known_secret_is_scanned_in_bounded_time(piece in "[ab]{1,3}", times in 3000_usize..9000) {
         let scanner = knowing(&piece.repeat(4000));
         let began = std::time::Instant::now();
         scanner.scan(piece.repeat(times * 10).as_bytes());

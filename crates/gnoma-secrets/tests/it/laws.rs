@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn findings_are_the_same_wherever_a_stream_is_cut(
+    fn stream_scan_finds_the_same_secrets_for_any_chunk_boundaries(
         step in 900_usize..30_000,
         mut cuts in prop::collection::vec(0_usize..900_000, 0..12),
     ) {
@@ -59,7 +59,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn any_bytes_give_ordered_spans_inside_the_text(
+    fn scan_of_any_bytes_gives_ordered_spans_inside_the_text(
         pieces in prop::collection::vec(
             prop_oneof![
                 prop::collection::vec(any::<u8>(), 0..40),
@@ -81,7 +81,7 @@ proptest! {
 }
 
 #[test]
-fn known_values_are_found_as_they_are_and_encoded() {
+fn known_secret_is_found_plain_and_encoded() {
     let value = "my own, rather plain key!";
     let known = vec![("own-key".to_owned(), Secret::new(value.to_owned()))];
     let scanner = Scanner::new(ScannerOptions { known, ..ScannerOptions::default() }).unwrap();
@@ -95,7 +95,7 @@ fn known_values_are_found_as_they_are_and_encoded() {
 }
 
 #[test]
-fn a_rule_of_the_user_that_cannot_be_built_is_an_error_with_its_name() {
+fn invalid_custom_secret_rule_is_an_error_with_its_name() {
     for pattern in ["(unclosed", "(a{500}){500}{500}", "(?=look)ahead"] {
         let extra = vec![SecretRule::from_pattern("mine", pattern)];
         let error =

@@ -12,7 +12,7 @@ fn place(folder: &TempDir) -> Place {
 }
 
 #[tokio::test]
-async fn a_stale_socket_is_taken_over() {
+async fn stale_socket_is_replaced() {
     let folder = TempDir::new().unwrap();
     let place = place(&folder);
     fs::create_dir(place.folder()).unwrap();
@@ -33,7 +33,7 @@ async fn a_stale_socket_is_taken_over() {
 }
 
 #[tokio::test]
-async fn the_second_server_is_told_which_process_holds_the_place() {
+async fn second_server_gets_the_pid_of_the_first() {
     let served = Served::new();
     let Err(PlaceError::Taken { pid }) = served.place.listen() else { panic!("two servers") };
     assert_eq!(pid, std::process::id().to_string());
@@ -43,7 +43,7 @@ async fn the_second_server_is_told_which_process_holds_the_place() {
 }
 
 #[tokio::test]
-async fn a_folder_that_others_may_open_is_refused() {
+async fn socket_folder_with_open_permissions_is_refused() {
     let folder = TempDir::new().unwrap();
     let place = place(&folder);
     fs::create_dir(place.folder()).unwrap();

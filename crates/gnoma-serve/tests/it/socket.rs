@@ -16,7 +16,7 @@ async fn refusal(raw: &mut Raw) -> RequestErrorKind {
 }
 
 #[tokio::test]
-async fn who_does_not_say_hello_is_told_so() {
+async fn connection_without_a_valid_hello_is_refused() {
     let served = Served::new();
     for first in
         ["rubbish\n", "\u{0}\u{1}\n", "{}\n", "[1,2]\n", "{\"id\":1,\"request\":\"list\"}\n"]
@@ -33,7 +33,7 @@ async fn who_does_not_say_hello_is_told_so() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_gets_one_error_and_the_connection_goes_on() {
+async fn malformed_lines_get_one_error_and_the_connection_continues() {
     let served = Served::new();
     let mut raw = served.raw().await;
     raw.write(b"rubbish\n\xFF\xFE\n\n{\"id\":5,\"request\":\"dance\"}\n").await;
@@ -48,7 +48,7 @@ async fn what_cannot_be_read_gets_one_error_and_the_connection_goes_on() {
 }
 
 #[tokio::test]
-async fn half_a_line_at_the_end_is_told() {
+async fn truncated_last_line_is_reported() {
     let served = Served::new();
     let mut raw = served.raw().await;
     raw.write(&LIST[..10]).await;
@@ -67,7 +67,7 @@ fn peak_bytes() -> u64 {
 }
 
 #[tokio::test]
-async fn a_line_of_100_mb_is_forgotten_while_it_comes() {
+async fn line_of_100_mb_is_discarded_while_it_arrives() {
     const PIECE: usize = 1 << 20;
     let served = Served::new();
     let mut raw = served.raw().await;
@@ -101,7 +101,7 @@ async fn an_unknown_request_of_many_parts_takes_no_more_than_its_line() {
 }
 
 #[tokio::test]
-async fn who_stops_reading_or_is_killed_stops_nobody() {
+async fn stalled_or_killed_client_does_not_delay_others() {
     let served = Served::new();
     let mut deaf = served.raw().await;
     deaf.write(b"{\"id\":1,\"request\":\"watch\"}\n").await;
@@ -118,7 +118,7 @@ async fn who_stops_reading_or_is_killed_stops_nobody() {
 }
 
 #[tokio::test]
-async fn one_connection_too_many_is_told_so() {
+async fn connection_over_the_limit_is_refused() {
     let served = Served::new();
     let mut taken = Vec::new();
     for _ in 0..256 {
@@ -132,7 +132,7 @@ async fn one_connection_too_many_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_client_cannot_tell_that_the_host_is_behind_a_socket() {
+async fn client_over_a_socket_works_like_a_local_one() {
     let served = Served::new();
     let mut client = gnoma_serve::connect_to_server(&served.socket(), "test", "c").await.unwrap();
     let asked = client.send_request(None, Request::List).unwrap();

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn help_is_free_only_where_it_is_known_to_come_first() {
+    fn help_and_version_flags_are_read_only_for_listed_programs_only() {
         for (program, words, free) in [
             ("node", &["--version"][..], true),
             ("kubectl", &["api-resources", "--help"], true),
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_names_words_and_programs() {
+    fn every_help_table_line_names_flags_and_programs() {
         let all = LIST.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
         assert_eq!(help_lines().count(), all);
         let is_word = |word: &str| word.starts_with('-') && word.len() > 1;

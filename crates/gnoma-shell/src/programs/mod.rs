@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_of_every_table_is_understood() {
+    fn every_line_of_the_program_tables_is_parsed() {
         assert!(TABLES.iter().all(|table| table_blocks(table).next().is_some()));
         for block in TABLES.iter().flat_map(|table| table_blocks(table)) {
             let wrong = entry::unreadable_lines(block);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_described_once() {
+    fn every_program_is_described_once() {
         let mut seen = HashSet::new();
         for block in TABLES.iter().flat_map(|table| table_blocks(table)) {
             for name in entry::entry_names(block) {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shared_set_exists() {
+    fn every_program_set_that_a_table_refers_to_exists() {
         for block in TABLES.iter().flat_map(|table| table_blocks(table)) {
             for shared in ProgramEntry::decode(block).like {
                 assert!(INDEX.contains_key(shared), "{shared}");

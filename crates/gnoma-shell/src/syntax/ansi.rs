@@ -90,13 +90,13 @@ mod tests {
     use super::decode_ansi;
 
     #[test]
-    fn escapes_are_those_of_bash() {
+    fn ansi_c_quoting_decodes_escapes_like_bash() {
         let decoded = decode_ansi(r#"a\n\t\x41\101\u00e9\U1F600\'\"\q\\"#);
         assert_eq!(decoded.as_deref(), Some("a\n\tAAé😀'\"\\q\\"));
     }
 
     #[test]
-    fn what_is_not_certain_text_is_unknown() {
+    fn ansi_c_quoting_of_invalid_utf8_or_nul_is_unknown() {
         for written in [r"\xff", r"a\0b", r"\x00", r"\cA", r"\xzz", r"\ud800"] {
             assert_eq!(decode_ansi(written), None, "{written}");
         }

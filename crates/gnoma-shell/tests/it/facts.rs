@@ -59,20 +59,20 @@ fn shown(effect: &Effect) -> String {
 }
 
 #[test]
-fn what_changes_nothing_is_proved() {
+fn harmless_commands_are_read_only() {
     let asked: Vec<_> = read_only().into_iter().filter(|line| !look(line).is_read_only()).collect();
     assert!(asked.is_empty(), "{asked:#?}");
 }
 
 #[test]
-fn what_may_change_something_is_never_read_only() {
+fn commands_that_may_change_something_are_not_read_only() {
     let passed: Vec<_> =
         not_read_only().into_iter().filter(|line| look(line).is_read_only()).collect();
     assert!(passed.is_empty(), "{passed:#?}");
 }
 
 #[test]
-fn effects_name_the_right_places() {
+fn command_effects_name_the_files_that_they_touch() {
     let mut wrong = Vec::new();
     for line in lines(EFFECTS) {
         let (command, wanted) = line.split_once(" => ").expect("a line has `=>`");
@@ -91,7 +91,7 @@ fn effects_name_the_right_places() {
 }
 
 #[test]
-fn what_loses_everything_or_gives_control_away_is_critical() {
+fn destructive_and_remote_code_commands_have_critical_risk() {
     for command in [
         "rm -rf /",
         "rm -rf /*",
@@ -119,7 +119,7 @@ fn what_loses_everything_or_gives_control_away_is_critical() {
 }
 
 #[test]
-fn risk_grows_with_what_is_lost() {
+fn command_risk_grows_with_possible_data_loss() {
     for (command, risk) in [
         ("ls", Risk::None),
         ("touch x", Risk::Low),
@@ -141,7 +141,7 @@ fn risk_grows_with_what_is_lost() {
 }
 
 #[test]
-fn a_pager_is_only_run_on_a_terminal() {
+fn command_piped_to_cat_runs_no_pager_and_is_read_only() {
     for command in ["systemctl", "journalctl", "man ls", "systemctl status x"] {
         assert!(!look(command).is_read_only(), "{command}");
         assert!(look(&format!("{command} | cat")).is_read_only(), "{command}");
@@ -150,7 +150,7 @@ fn a_pager_is_only_run_on_a_terminal() {
 }
 
 #[test]
-fn hiding_is_said() {
+fn obfuscated_commands_are_reported() {
     let blanks = " ".repeat(60);
     for command in [
         format!("ls{blanks}; rm x"),
@@ -171,14 +171,14 @@ fn hiding_is_said() {
 }
 
 #[test]
-fn a_new_work_tree_is_written_where_it_is_named() {
+fn git_worktree_add_writes_the_named_folder() {
     let facts = look("git worktree add ../x -b y");
     let written = Effect::Write(FilePlace::Path("/w/x".into()));
     assert!(facts.commands[0].effects.contains(&written), "{facts:?}");
 }
 
 #[test]
-fn what_mktemp_prints_is_a_new_name_among_temporary_files() {
+fn mktemp_output_is_a_path_in_the_temporary_folder() {
     let deleted = |text: &str| {
         let analysis = look(text);
         let effects = analysis.commands.iter().flat_map(|command| command.effects.clone());
@@ -206,7 +206,7 @@ fn what_mktemp_prints_is_a_new_name_among_temporary_files() {
 }
 
 #[test]
-fn jobs_are_left_unless_something_waits_for_them_or_ends_them() {
+fn background_jobs_are_detected_unless_waited_for_or_killed() {
     for line in [
         "server & echo started",
         "nohup server > log 2>&1 &",

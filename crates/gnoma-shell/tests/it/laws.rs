@@ -56,7 +56,7 @@ const TRAP: usize = 15;
 
 proptest! {
     #[test]
-    fn a_harmless_part_hides_nothing(
+    fn harmless_command_part_never_hides_effects_of_another(
         bad in select(not_read_only()),
         good in select(read_only()),
         joint in select(vec!["; ", " && ", " || ", " | ", " & ", "\n"]),
@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn wrapping_loses_no_effect(bad in select(singles()), way in 0..WAYS) {
+    fn wrapped_command_has_the_effects_of_the_inner_command(bad in select(singles()), way in 0..WAYS) {
         let line = wrapped(bad, way);
         let analysis = look(&line);
         prop_assert!(analysis.unparsed.is_none(), "{line}");
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn programs_that_run_others_lose_no_effect(
+    fn env_nohup_sudo_and_timeout_lose_no_effect_of_their_command(
         bad in select(singles()),
         before in select(vec!["env ", "nohup ", "nice -n 5 ", "timeout 5 ", "command ", "time ", "sudo ", "exec ", "env -- ", "stdbuf -oL "]),
     ) {
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn quotes_change_nothing(words in prop::collection::vec("[a-z./-]{1,6}", 1..4), program in select(vec!["rm", "ls", "cat", "sort", "git", "find", "touch", "cp"])) {
+    fn quoting_arguments_changes_no_effect(words in prop::collection::vec("[a-z./-]{1,6}", 1..4), program in select(vec!["rm", "ls", "cat", "sort", "git", "find", "touch", "cp"])) {
         let plain = format!("{program} {}", words.join(" "));
         let single = format!("{program} {}", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
         let double = format!("\"{program}\" {}", words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" "));
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_looked_at(pieces in prop::collection::vec(select(vec![
+    fn shell_analysis_accepts_any_text(pieces in prop::collection::vec(select(vec![
         "ls", "rm", " ", " ", "-rf", "$x", "${x", "}", "$(", ")", "`", "'", "\"", "|", "&&", ";", "\n", "<", ">", ">>", "<<E", "E\n",
         "{", "a,b", "}", "((", "))", "[[", "]]", "x=1", "for x in", "do", "done", "if", "then", "fi", "case", "esac", "find . -exec",
         "\\;", "sed s/a/b/", "awk '{print}'", "git", "xargs", "env -S", "bash -c", "eval", "é", "\u{200b}", "*", "?", "[", "~", "#", "f()", "!", "tar xf",
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn any_arguments_are_looked_at(
+    fn shell_analysis_accepts_any_program_arguments(
         program in select(vec!["sed", "awk", "find", "xargs", "tar", "git", "env", "sudo", "ssh", "dd", "chmod", "parallel", "jq", "yq", "ps", "7z", "fd", "python3", "curl", "test", "read", "declare", "printf"]),
         words in prop::collection::vec("[ -~]{0,8}", 0..6),
     ) {
@@ -129,7 +129,7 @@ proptest! {
 }
 
 #[test]
-fn depth_is_bounded_over_calls() {
+fn nesting_depth_is_limited_across_function_calls() {
     let opened = "$( ".repeat(40);
     let closed = ")".repeat(40);
     let chain: String =
@@ -139,7 +139,7 @@ fn depth_is_bounded_over_calls() {
 }
 
 #[test]
-fn loops_in_loops_are_walked_in_time() {
+fn nested_loops_are_analyzed_in_bounded_time() {
     let opened = "for a in 1 2; do b=1; ".repeat(40);
     let closed = "; b=2; done".repeat(40);
     let analysis = look(&format!("{opened} ls {closed}"));

@@ -40,7 +40,7 @@ fn lists_and_pipelines() {
 }
 
 #[test]
-fn words_that_are_reserved_only_where_a_command_begins() {
+fn reserved_words_are_keywords_only_at_the_start_of_a_command() {
     check(&[
         ("echo if then fi { } [[ ! time in", "(echo if then fi { } [[ ! time in)"),
         ("{ a; }", "group[(a)]"),
@@ -357,7 +357,7 @@ fn parameters() {
 }
 
 #[test]
-fn commands_within_words() {
+fn command_and_process_substitutions() {
     check(&[
         ("a $(b; c) `d | e`", "(a $<(b); (c)> $<(d) | (e)>)"),
         ("a $() ``", "(a $<> $<>)"),
@@ -392,7 +392,7 @@ fn commands_within_words() {
 }
 
 #[test]
-fn patterns_braces_and_homes() {
+fn globs_brace_expansions_and_tildes() {
     check(&[
         (
             "a * b?c [a-z] [!x]d []] [[:alpha:]_]",
@@ -417,7 +417,7 @@ fn patterns_braces_and_homes() {
 }
 
 #[test]
-fn characters_that_hide_others_are_refused() {
+fn control_characters_are_parse_errors() {
     for text in ["a\0b", "a\rb", "a\r\nb", "a '\u{1b}[31m'", "a \u{85}", "a \u{7f}", "\u{8}a"] {
         let error = parse(text).unwrap_err();
         assert!(matches!(error.kind, ParseErrorKind::ControlCharacter(_)), "{text:?}");
@@ -425,7 +425,7 @@ fn characters_that_hide_others_are_refused() {
 }
 
 #[test]
-fn errors_say_where_and_what() {
+fn parse_errors_name_position_and_cause() {
     let cases = [
         ("a && ", "the text ends where a command is expected"),
         ("a | | b", "`|` at byte 4 where a command is expected"),
@@ -440,7 +440,7 @@ fn errors_say_where_and_what() {
 }
 
 #[test]
-fn every_command_is_listed_as_written() {
+fn simple_commands_are_listed_as_written() {
     let cases: [(&str, &[&str]); 12] = [
         ("a b >c 2>&1 | d", &["a b", "d"]),
         ("x=1 a >b c <d", &["x=1 a >b c"]),
@@ -464,7 +464,7 @@ fn every_command_is_listed_as_written() {
 }
 
 #[test]
-fn constant_words_are_known_before_anything_runs() {
+fn constant_words_are_evaluated() {
     let cases = [
         (r#"a'b c'"d"\e$'\n'"#, Some("ab cde\n")),
         ("''", Some("")),

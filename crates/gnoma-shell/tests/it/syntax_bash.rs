@@ -47,14 +47,14 @@ proptest! {
     })]
 
     #[test]
-    fn what_is_read_bash_reads_too(text in prop_oneof![list(), damaged(), soup()]) {
+    fn bash_accepts_every_script_that_the_parser_accepts(text in prop_oneof![list(), damaged(), soup()]) {
         if *BASH_IS_RECENT && parse(&text).is_ok() {
             prop_assert!(bash_reads(&text), "{text:?} is {}", sketch(&text));
         }
     }
 
     #[test]
-    fn bash_prints_the_same_tree(text in list()) {
+    fn bash_pretty_print_parses_to_the_same_tree(text in list()) {
         // What it prints in a form of its own: empty tests, quotes of C, here-documents in lists.
         let is_own = ["<<E", "$'", "<&-", "! "].iter().any(|own| text.contains(own));
         if *BASH_IS_RECENT && !is_own && let Some(printed) = pretty_printed(&text) {

@@ -88,7 +88,7 @@ fn check_word(expected: &str, span: Span, text: &str) {
 }
 
 #[test]
-fn an_empty_value_before_a_joined_line_lies_in_its_assignment() {
+fn span_of_an_empty_value_before_a_line_continuation_is_in_its_assignment() {
     for text in ["x=\\\n git b", "echo \"${x:-$x$(x=\\\n git b)}\"", "x=\\\n\\\ny= a"] {
         check_spans(SyntaxNode::Script(&parse(text).unwrap()), text);
     }
@@ -102,12 +102,12 @@ proptest! {
     })]
 
     #[test]
-    fn any_text_is_read_or_refused(text in any::<String>()) {
+    fn parser_accepts_or_rejects_any_text_without_panic(text in any::<String>()) {
         let _read = parse(&text).is_ok();
     }
 
     #[test]
-    fn any_fragments_are_read_or_refused_and_places_nest(text in prop_oneof![soup(), damaged()]) {
+    fn syntax_spans_nest_for_any_shell_fragments(text in prop_oneof![soup(), damaged()]) {
         match parse(&text) {
             Ok(tree) => check_spans(SyntaxNode::Script(&tree), &text),
             Err(error) => {
@@ -118,13 +118,13 @@ proptest! {
     }
 
     #[test]
-    fn what_the_grammar_makes_is_read(text in list()) {
+    fn parser_accepts_every_generated_script(text in list()) {
         let tree = parse(&text);
         prop_assert!(tree.is_ok(), "{:?}: {text}", tree.map(|tree| script(&tree)));
     }
 
     #[test]
-    fn slices_are_read_as_the_same_tree(text in list()) {
+    fn source_slices_of_nodes_parse_to_the_same_tree(text in list()) {
         // A here-document's slice lacks the body.
         if !text.contains("<<E") && let Ok(tree) = parse(&text) {
             check_slices(SyntaxNode::Script(&tree), &text);
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn blanks_comments_and_joined_lines_change_nothing(text in list()) {
+    fn blanks_comments_and_line_continuations_do_not_change_the_tree(text in list()) {
         let padded = format!("\n # why\n\t{text} \n#end");
         let joined = format!("\\\n{text}\\\n");
         prop_assert_eq!(sketch(&padded), sketch(&text));
@@ -147,7 +147,7 @@ proptest! {
 }
 
 #[test]
-fn nesting_ends_at_its_limit_without_the_stack() {
+fn deep_nesting_is_a_parse_error_without_stack_overflow() {
     let nests: [(&str, &str, &str); 16] = [
         ("(", "a", ")"),
         ("{ ", "a", "; }"),
@@ -191,7 +191,7 @@ fn nesting_ends_at_its_limit_without_the_stack() {
 }
 
 #[test]
-fn backquotes_nest_at_the_price_of_backslashes() {
+fn nested_backquotes_with_escapes_are_parsed() {
     let mut text = "a".to_owned();
     for _ in 0..8 {
         text = format!("b `{}`", text.replace('\\', "\\\\").replace('`', "\\`"));
@@ -200,7 +200,7 @@ fn backquotes_nest_at_the_price_of_backslashes() {
 }
 
 #[test]
-fn long_texts_end_at_their_limits() {
+fn scripts_above_the_size_limits_are_parse_errors() {
     let limit = |text: &str| match parse(text).unwrap_err().kind {
         ParseErrorKind::Limit { what, limit } => Some((what, limit)),
         _ => None,
@@ -216,7 +216,7 @@ fn long_texts_end_at_their_limits() {
 
 /// Work that grows with the square of the length would not come to an end here.
 #[test]
-fn openings_without_end_are_read_or_refused() {
+fn unclosed_openings_are_parsed_in_linear_time() {
     let bytes = MAX_TEXT_BYTES / 16;
     let units = [
         "[",

@@ -33,7 +33,7 @@ fn passed(commands: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 #[test]
-fn a_value_that_may_be_kept_is_not_forgotten() {
+fn variable_value_that_may_survive_is_not_forgotten() {
     let in_one_line = lines(KEEPS_X).map(|line| format!("x=touch; {line}; $x p"));
     let in_lines = lines(KEEPS_X).chain(ABORTED).map(|line| format!("x=touch\n{line}\n$x p"));
     let passed = passed(in_one_line.chain(in_lines));
@@ -41,7 +41,7 @@ fn a_value_that_may_be_kept_is_not_forgotten() {
 }
 
 #[test]
-fn a_value_that_may_be_set_is_seen() {
+fn variable_assignment_by_any_builtin_is_detected() {
     let directly = lines(SETS_X).map(|line| format!("x=true; {line}; $x p"));
     let in_function = lines(SETS_X).map(|line| format!("g_() {{ {line}; }}; x=true; g_; $x p"));
     let passed = passed(directly.chain(in_function));
@@ -49,7 +49,7 @@ fn a_value_that_may_be_set_is_seen() {
 }
 
 #[test]
-fn a_value_that_is_calculated_may_run_commands() {
+fn arithmetic_evaluation_of_a_variable_may_run_commands() {
     let known = lines(CALCULATES_V).map(|line| format!("v='a[$(touch p)]'; {line}"));
     let read = lines(CALCULATES_V).map(|line| format!("read -r v < f; {line}"));
     let passed = passed(known.chain(read));
@@ -57,7 +57,7 @@ fn a_value_that_is_calculated_may_run_commands() {
 }
 
 #[test]
-fn everyday_lines_after_each_other_only_read() {
+fn everyday_scripts_of_several_lines_are_read_only() {
     for command in [
         "n=1\nm=$((n+1))\necho $m",
         "f=a.txt\nfor i in 1 2; do\n  cat \"$f\"\ndone",

@@ -494,7 +494,7 @@ mod tests {
 
     /// A program that has a file open continues writing while a restore is at work.
     #[test]
-    fn what_is_written_during_a_restore_keeps_its_name() {
+    fn file_written_during_a_restore_is_preserved() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("work");
         fs::create_dir_all(root.join("closed")).unwrap();

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_at_once_do_not_count_on_the_same_room() {
+    fn concurrent_workspace_copies_reserve_disk_space_separately() {
         static PROMISED: AtomicU64 = AtomicU64::new(0);
         let take = |bytes| ReservedRoom::try_reserve(&PROMISED, 100, bytes);
         let first = take(60);

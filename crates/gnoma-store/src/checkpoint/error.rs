@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_say_what_to_do_and_of_which_kind_they_are() {
+    fn checkpoint_errors_have_a_kind_and_a_remedy() {
         let io = |kind: io::ErrorKind| {
             let place = Path::new("/vault/packs");
             let failed: Result<(), Error> = Err(io::Error::from(kind)).io_context("write", place);

@@ -160,7 +160,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn steps_lead_where_an_editor_would(moves in proptest::collection::vec(0usize..9, 0..60)) {
+        fn checkpoint_undo_and_redo_steps_match_an_editor_model(moves in proptest::collection::vec(0usize..9, 0..60)) {
             let mut model = Model {
                 history: History::default(),
                 records: Vec::new(),
@@ -195,7 +195,7 @@ mod tests {
         }
     }
     #[test]
-    fn a_killed_restore_can_be_gone_back_from() {
+    fn interrupted_restore_can_be_rewound() {
         let kept = SnapshotCause::BeforeRestore { target: id(1) };
         let records = [(id(1), SnapshotCause::Asked), (id(2), kept)];
         let history = History::replay(records.iter().map(|(id, made)| (id, made)));

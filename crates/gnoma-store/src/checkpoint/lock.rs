@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_goes_although_a_child_has_inherited_it() {
+    fn file_lock_is_released_even_if_a_child_inherited_it() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("lock");
         let held = lock_exclusive(&place).unwrap();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_lock_is_had_alone_only_while_nobody_else_shares_it() {
+    fn shared_lock_becomes_exclusive_only_without_other_holders() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("lock");
         let (mine, yours) = (lock_shared(&place).unwrap(), lock_shared(&place).unwrap());
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_no_lock() {
+    fn symlink_is_rejected_as_a_lock_file() {
         let folder = tempfile::tempdir().unwrap();
         let (place, elsewhere) = (folder.path().join("lock"), folder.path().join("elsewhere"));
         std::os::unix::fs::symlink(&elsewhere, &place).unwrap();

@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_are_read_as_written_and_torn_ones_refused(
+        fn snapshot_record_round_trips_and_a_truncated_one_is_rejected(
             label: String, session in "[a-z]{0,3}", changed: usize, linked: bool, made in 0..5,
             cut in 1usize..60
         ) {
@@ -204,7 +204,7 @@ mod tests {
         }
 
         #[test]
-        fn ids_grow(now in 0i128..1 << 62, back in 0i128..1 << 40) {
+        fn snapshot_ids_increase(now in 0i128..1 << 62, back in 0i128..1 << 40) {
             let first = SnapshotId::next(now, None, "a");
             let second = SnapshotId::next(now - back, Some(&first), "b");
             prop_assert!(second > first);

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn named_pipes_in_place_of_outer_rules_are_not_waited_for() {
+    fn named_pipe_in_place_of_gitignore_does_not_block() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("inner");
         std::fs::create_dir_all(folder.path().join(".git/info")).unwrap();

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sealed_object_shows_nothing_and_opens_again() {
+    fn encrypted_checkpoint_object_hides_its_content_and_decrypts() {
         let folder = tempfile::tempdir().unwrap();
         let places = Places::create(folder.path()).unwrap();
         let (first, second) =

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_in_the_same_tick_is_not_believed() {
+    fn file_stamp_within_one_clock_tick_is_racy() {
         let stamp = |changed_ns| Stamp { changed_ns, ..Stamp::default() };
         assert!(stamp(1_000_000_001).is_racy(1_000_000_001));
         assert!(stamp(1_000_000_001).is_racy(1_040_000_000));

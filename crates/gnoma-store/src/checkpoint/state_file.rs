@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_shows_no_names_and_is_read_again() {
+    fn checkpoint_state_file_encrypts_names_and_round_trips() {
         let folder = tempfile::tempdir().unwrap();
         let places = Places::create(folder.path()).unwrap();
         let seal = Seal::open(&places, false).unwrap();

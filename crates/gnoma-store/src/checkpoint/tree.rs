@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_and_found(
+        fn checkpoint_tree_round_trips_and_finds_entries(
             entries in proptest::collection::btree_map("[^/\0]{1,9}".prop_filter("dots", |name| {
                 is_plain_name(name.as_bytes())
             }), item(), 0..20)
@@ -192,7 +192,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_refused_or_read(bytes: Vec<u8>) {
+        fn checkpoint_tree_decoder_never_panics(bytes: Vec<u8>) {
             let mut versioned = vec![VERSION];
             versioned.extend(bytes);
             if let Some(tree) = Tree::decode(&versioned) {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_elsewhere_are_refused() {
+    fn checkpoint_tree_rejects_names_that_escape_the_folder() {
         for name in ["", ".", "..", "a/b", "/etc", "a\0", ".git"] {
             let mut encoder = Encoder::new(1);
             encoder.add_unsaved(name.as_bytes());

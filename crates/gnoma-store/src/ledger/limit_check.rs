@@ -41,7 +41,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_admitted_stays_within_the_limit(used: u64, held: u64, most: u64, need: u64) {
+        fn ledger_admits_only_amounts_within_the_limit(used: u64, held: u64, most: u64, need: u64) {
             let amount = Amount { micro_usd: need, ..Amount::default() };
             let level = level(used, held, most);
             if has_room(&level, &amount) && need > 0 {
@@ -52,7 +52,7 @@ mod tests {
         }
 
         #[test]
-        fn who_needs_less_is_never_worse_off(used: u64, held: u64, most: u64, need: u64, less: u64) {
+        fn ledger_admits_smaller_amounts_if_it_admits_a_larger_one(used: u64, held: u64, most: u64, need: u64, less: u64) {
             let amount = |micro_usd| Amount { micro_usd, ..Amount::default() };
             let level = level(used, held, most);
             if has_room(&level, &amount(need)) {

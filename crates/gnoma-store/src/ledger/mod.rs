@@ -125,14 +125,15 @@ impl SqliteLedger {
     pub fn open_to_read(path: &Path) -> Result<Option<Self>> {
         let Some(connection) = open::open_to_read(path, PATIENCE)? else { return Ok(None) };
         let identity = Arc::new(new_identity(&connection)?);
-        let dead =
-            with_ledger_view(&connection, &identity, NO_TIME_MS, LedgerTransaction::dead_processes);
-        let has_lost_calls = match dead {
+        let has_lost_calls = with_ledger_view(&connection, &identity, NO_TIME_MS, |books| {
+            Ok(!books.dead_processes()?.is_empty())
+        });
+        let has_lost_calls = match has_lost_calls {
             Err(error) if error.kind == StoreErrorKind::Damaged => {
                 files::mark_damaged(path);
                 return Ok(None);
             }
-            dead => !dead?.is_empty(),
+            known => known?,
         };
         let file = path.to_owned();
         let connect = move || {

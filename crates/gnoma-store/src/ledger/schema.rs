@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_before_stays_and_nothing_of_it_is_taken_for_cached() {
+    fn ledger_migration_keeps_totals_with_zero_cached_tokens() {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(FIRST).unwrap();
         let before = "INSERT INTO arm VALUES (1, 'p', 'm'); \

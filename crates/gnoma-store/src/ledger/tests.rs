@@ -311,7 +311,7 @@ fn check(pair: &Pair<'_>) {
 }
 
 #[test]
-fn no_interleaving_of_three_callers_passes_a_limit_or_leaks() {
+fn ledger_interleavings_never_exceed_a_limit_or_leak_reservations() {
     let connection = connection();
     let pair = Pair { connection: &connection, model: RefCell::default() };
     let mut seen = 0;
@@ -371,7 +371,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_sequence_means_what_the_model_says(
+    fn ledger_operations_match_a_reference_model(
         limits in prop::collection::vec(any_limits(), 4),
         steps in prop::collection::vec(any_step(), 1..60),
     ) {
@@ -439,7 +439,7 @@ fn level(connection: &Connection, window: Window, at_ms: i64) -> u64 {
 }
 
 #[test]
-fn forgetting_single_calls_frees_nothing() {
+fn ledger_pruning_of_calls_frees_no_rolling_limit() {
     const HOUR_MS: i64 = 3_600_000;
     let connection = connection();
     let end = 1_800_000_000_000;
@@ -463,7 +463,7 @@ fn forgetting_single_calls_frees_nothing() {
 }
 
 #[test]
-fn a_clock_ahead_for_a_moment_makes_no_window_forget() {
+fn ledger_windows_survive_a_clock_briefly_ahead() {
     let connection = connection();
     let now = 1_800_000_000_000;
     settle_at(&connection, (0..50).map(|second| now + second * 1000));
@@ -472,7 +472,7 @@ fn a_clock_ahead_for_a_moment_makes_no_window_forget() {
 }
 
 #[test]
-fn a_clock_that_went_back_frees_nothing_and_can_be_mended() {
+fn ledger_limits_survive_a_clock_set_back_and_can_be_redated() {
     let connection = connection();
     let (wrong, now) = (1_900_000_000_000, 1_800_000_000_000);
     settle_at(&connection, [wrong, wrong + 1, now].into_iter());
@@ -491,7 +491,7 @@ fn a_clock_that_went_back_frees_nothing_and_can_be_mended() {
 }
 
 #[test]
-fn turns_are_forgotten_soon_and_sessions_in_the_end() {
+fn ledger_prunes_turn_pools_early_and_session_pools_later() {
     let connection = connection();
     let pair = Pair { connection: &connection, model: RefCell::default() };
     let now = 1_800_000_000_000;
@@ -516,7 +516,7 @@ fn turns_are_forgotten_soon_and_sessions_in_the_end() {
 }
 
 #[test]
-fn absurd_amounts_stay_countable() {
+fn ledger_sums_of_huge_amounts_saturate() {
     let connection = connection();
     let pair = Pair { connection: &connection, model: RefCell::default() };
     let absurd = Amount {
@@ -539,7 +539,7 @@ fn absurd_amounts_stay_countable() {
 }
 
 #[test]
-fn what_caches_had_is_told_by_day_and_arm_whatever_the_clock_did() {
+fn ledger_totals_include_cached_tokens_per_day_and_model() {
     let connection = connection();
     let pair = Pair { connection: &connection, model: RefCell::default() };
     let now = 1_800_000_000_000;
@@ -556,7 +556,7 @@ fn what_caches_had_is_told_by_day_and_arm_whatever_the_clock_did() {
 }
 
 #[test]
-fn a_note_is_what_was_made_of_it_last() {
+fn ledger_note_has_its_last_written_value() {
     let connection = connection();
     let change = |to: Option<String>| {
         let mut was = None;
@@ -579,7 +579,7 @@ fn a_note_is_what_was_made_of_it_last() {
 }
 
 #[test]
-fn a_ledger_of_the_first_version_keeps_what_it_counted() {
+fn ledger_of_version_one_migrates_with_its_totals() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("ledger.db");
     let old = Connection::open(&path).unwrap();
@@ -600,7 +600,7 @@ fn a_ledger_of_the_first_version_keeps_what_it_counted() {
 }
 
 #[test]
-fn a_damaged_call_is_left_out_and_described_and_its_sum_stays() {
+fn damaged_ledger_call_is_skipped_and_reported_but_its_total_stays() {
     let connection = connection();
     settle_at(&connection, [1_000, 2_000, 3_000, 4_000, 5_000].into_iter());
     for damage in [
@@ -643,7 +643,7 @@ fn settle_on(connection: &Connection, branch: &str, at_ms: i64) {
 }
 
 #[test]
-fn calls_and_their_names_are_removed_after_400_days_and_sums_never() {
+fn ledger_calls_are_pruned_after_400_days_and_totals_never() {
     let connection = connection();
     let begin = 1_800_000_000_000;
     for day in 0..3 {
@@ -663,7 +663,7 @@ fn calls_and_their_names_are_removed_after_400_days_and_sums_never() {
 }
 
 #[test]
-fn many_old_calls_are_removed_in_pieces() {
+fn ledger_prunes_many_old_calls_in_batches() {
     let connection = connection();
     let begin = 1_800_000_000_000;
     settle_at(&connection, (0..1_200).map(|number| begin + number));
@@ -676,7 +676,7 @@ fn many_old_calls_are_removed_in_pieces() {
 }
 
 #[test]
-fn names_of_the_third_version_are_removed_with_the_latest_call() {
+fn ledger_names_of_version_three_are_pruned_with_their_last_call() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("ledger.db");
     let old = Connection::open(&path).unwrap();
@@ -698,7 +698,7 @@ fn names_of_the_third_version_are_removed_with_the_latest_call() {
 }
 
 #[test]
-fn calls_dated_ahead_are_redated_with_their_sums() {
+fn future_dated_ledger_calls_are_redated_with_their_totals() {
     let connection = connection();
     let now = 1_800_000_000_000;
     settle_at(&connection, [now + 5 * DAY_MS, now + 6 * DAY_MS].into_iter());
@@ -707,7 +707,7 @@ fn calls_dated_ahead_are_redated_with_their_sums() {
 }
 
 #[test]
-fn a_ledger_without_calls_gets_them_and_keeps_its_sums() {
+fn ledger_without_a_call_table_migrates_and_keeps_its_totals() {
     for version in [1, 2] {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("ledger.db");
@@ -770,7 +770,7 @@ fn call_of_a_killed_process_counts_as_reserved_under_its_names() {
 }
 
 #[test]
-fn reservation_of_an_older_gnoma_ends_with_its_process() {
+fn ledger_reservation_of_an_older_version_ends_with_its_process() {
     let connection = connection();
     let pair = Pair { connection: &connection, model: RefCell::default() };
     pair.reserve(0, &capped(dollars(30))).unwrap();

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_out_of_line_is_the_one_that_its_neighbours_leave() {
+    fn salvage_infers_a_damaged_rowid_from_its_neighbours() {
         assert_eq!(ordered(&[4, 5, 9]), (vec![4, 5, 9], true));
         for wrong in [0, 4, 6, 900, -3] {
             assert_eq!(ordered(&[4, 5, wrong, 7, 8]).0, [4, 5, 6, 7, 8], "{wrong}");
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_and_the_last_row_may_have_the_number_beside_their_neighbours() {
+    fn salvage_infers_the_rowid_of_the_first_and_last_row() {
         let edges = |numbers: &[i64]| {
             let row = |rowid: &i64| FoundRow { rowid: Some(*rowid), values: Vec::new() };
             let mut rows: Vec<_> = numbers.iter().map(row).collect();

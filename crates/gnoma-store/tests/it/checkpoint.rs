@@ -59,7 +59,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn changes_name_what_differs_and_show_it() {
+fn snapshot_changes_list_differing_files_with_diffs() {
     let place = Place::new();
     let workspace = place.workspace();
     place.write("edited", "one\ntwo\n");
@@ -94,7 +94,7 @@ fn changes_name_what_differs_and_show_it() {
 }
 
 #[test]
-fn what_the_person_changed_is_named_and_can_be_brought_back() {
+fn restore_reports_user_changes_as_conflicts_and_can_undo_them() {
     let place = Place::new();
     let workspace = place.workspace();
     place.write("a", "before\n");
@@ -156,7 +156,7 @@ fn snapshots_of_two_processes_sort_as_they_were_taken() {
 }
 
 #[test]
-fn damage_is_said_and_never_written() {
+fn restore_reports_damaged_objects_and_never_writes_them() {
     let place = Place::new();
     let mut dice = Dice(1);
     let noise: Vec<u8> = (0..6 << 20).map(|_| dice.roll(256) as u8).collect();
@@ -189,7 +189,7 @@ fn damage_is_said_and_never_written() {
 }
 
 #[test]
-fn missing_objects_and_unknown_ids_change_nothing() {
+fn restore_with_missing_objects_or_unknown_ids_changes_nothing() {
     let place = Place::new();
     place.write("a", "1");
     let workspace = place.workspace();
@@ -211,7 +211,7 @@ fn missing_objects_and_unknown_ids_change_nothing() {
 }
 
 #[test]
-fn a_newer_vault_is_left_alone() {
+fn checkpoint_vault_of_a_newer_version_is_rejected() {
     let place = Place::new();
     fs::create_dir(place.vault()).unwrap();
     fs::write(place.vault().join("format"), "gnoma checkpoints 2\n").unwrap();
@@ -219,7 +219,7 @@ fn a_newer_vault_is_left_alone() {
 }
 
 #[test]
-fn nobody_else_can_read_a_vault() {
+fn checkpoint_vault_is_readable_by_its_owner_only() {
     let place = Place::new();
     place.write("a", "secret");
     place.workspace().take_snapshot("x").unwrap();
@@ -230,7 +230,7 @@ fn nobody_else_can_read_a_vault() {
 }
 
 #[test]
-fn large_ignored_files_special_files_and_foreign_state_are_left_alone() {
+fn restore_skips_large_ignored_files_special_files_and_git_state() {
     let place = Place::new();
     place.write(".gitignore", "*.log\nnode_modules/\n!keep.log\n");
     shell(&place.root, "mkfifo pipe; mkdir -p node_modules/x sub/.git; echo 1 > node_modules/x/y");
@@ -267,7 +267,7 @@ fn large_ignored_files_special_files_and_foreign_state_are_left_alone() {
 }
 
 #[test]
-fn what_was_never_kept_and_is_gone_is_said() {
+fn restore_reports_deleted_files_that_had_no_snapshot() {
     let place = Place::new();
     place.write(".gitignore", "*.bin\n/node_modules\n");
     shell(&place.root, "mkdir -p target node_modules/x sub; echo made > target/made");
@@ -307,7 +307,7 @@ fn what_was_never_kept_and_is_gone_is_said() {
 }
 
 #[test]
-fn a_folder_is_not_left_out_for_its_name_alone() {
+fn folder_named_target_or_venv_is_saved_without_build_markers() {
     let place = Place::new();
     shell(
         &place.root,
@@ -323,7 +323,7 @@ fn a_folder_is_not_left_out_for_its_name_alone() {
 }
 
 #[test]
-fn folders_with_things_never_kept_are_not_removed() {
+fn restore_does_not_remove_folders_with_unsaved_content() {
     let place = Place::new();
     let workspace = place.workspace();
     let empty = workspace.take_snapshot("empty").unwrap().id;
@@ -336,7 +336,7 @@ fn folders_with_things_never_kept_are_not_removed() {
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_leads_nowhere() {
+fn restore_does_not_follow_a_folder_replaced_by_a_symlink() {
     let place = Place::new();
     let outside = place.folder.path().join("outside");
     fs::create_dir(&outside).unwrap();
@@ -356,7 +356,7 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
 }
 
 #[test]
-fn a_changed_file_with_old_times_is_noticed() {
+fn snapshot_detects_a_change_with_a_preserved_mtime() {
     for watch in [true, false] {
         let place = Place::new();
         let options = Options { watch, ..quick() };
@@ -374,7 +374,7 @@ fn a_changed_file_with_old_times_is_noticed() {
 }
 
 #[test]
-fn writes_within_one_tick_of_the_clock_are_noticed() {
+fn snapshot_detects_writes_within_one_clock_tick() {
     for watch in [true, false] {
         let place = Place::new();
         let options = Options { watch, ..quick() };
@@ -394,7 +394,7 @@ fn writes_within_one_tick_of_the_clock_are_noticed() {
 }
 
 #[test]
-fn links_made_anew_within_one_tick_are_noticed() {
+fn snapshot_detects_symlinks_recreated_within_one_clock_tick() {
     for watch in [true, false] {
         let place = Place::new();
         let options = Options { watch, ..quick() };
@@ -410,7 +410,7 @@ fn links_made_anew_within_one_tick_are_noticed() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_and_left_alone() {
+fn snapshot_skips_and_reports_unreadable_files() {
     let place = Place::new();
     fs::create_dir(place.root.join("closed")).unwrap();
     for name in ["closed/inner", "sealed", "open"] {
@@ -442,7 +442,7 @@ fn what_cannot_be_read_is_named_and_left_alone() {
 }
 
 #[test]
-fn a_link_that_lost_its_other_name_is_still_itself() {
+fn hard_linked_symlink_survives_removal_of_its_other_name() {
     let place = Place::new();
     let workspace = place.workspace();
     shell(&place.root, "mkdir sub");
@@ -457,7 +457,7 @@ fn a_link_that_lost_its_other_name_is_still_itself() {
 }
 
 #[test]
-fn what_a_command_closed_is_opened_and_closed_again() {
+fn restore_works_in_folders_without_permissions_and_resets_modes() {
     for watch in [true, false] {
         let place = Place::new();
         let options = Options { watch, ..quick() };
@@ -493,7 +493,7 @@ fn what_a_command_closed_is_opened_and_closed_again() {
 }
 
 #[test]
-fn a_change_through_another_name_is_noticed() {
+fn snapshot_detects_a_change_through_a_hard_link() {
     let place = Place::new();
     fs::create_dir(place.root.join("sub")).unwrap();
     place.write("a", "1");
@@ -510,7 +510,7 @@ fn a_change_through_another_name_is_noticed() {
 }
 
 #[test]
-fn a_file_that_grows_meanwhile_is_kept_in_part_and_named() {
+fn growing_file_is_saved_partially_and_reported() {
     let place = Place::new();
     let path = place.root.join("growing");
     fs::write(&path, vec![b'x'; 3 << 20]).unwrap();
@@ -538,7 +538,7 @@ fn a_file_that_grows_meanwhile_is_kept_in_part_and_named() {
 }
 
 #[test]
-fn a_cancelled_baseline_goes_on_where_it_stopped() {
+fn cancelled_baseline_scan_continues_where_it_stopped() {
     let place = Place::new();
     for number in 0..200 {
         place.write(&format!("f{number}"), &number.to_string());
@@ -554,7 +554,7 @@ fn a_cancelled_baseline_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn the_state_of_the_last_run_saves_reading_again() {
+fn saved_scan_state_avoids_rereading_unchanged_files() {
     let place = Place::new();
     for number in 0..50 {
         place.write(&format!("f{number}"), &number.to_string());
@@ -567,7 +567,7 @@ fn the_state_of_the_last_run_saves_reading_again() {
 }
 
 #[test]
-fn deep_and_wide_trees_are_kept() {
+fn deep_and_wide_folder_trees_are_saved_up_to_the_depth_limit() {
     let place = Place::new();
     let deep = ["d"; 150].join("/");
     fs::create_dir_all(place.root.join(&deep)).unwrap();

@@ -56,7 +56,7 @@ fn check_all(desks: &[Desk], states: &States) {
 }
 
 #[test]
-fn only_what_no_snapshot_needs_is_deleted() {
+fn garbage_collection_deletes_only_unreferenced_objects() {
     for seed in 0..8 {
         let folder = tempfile::tempdir().unwrap();
         let vaults = [vault(&folder.path().join("vault")), vault(&folder.path().join("vault"))];
@@ -143,7 +143,7 @@ fn snapshots_and_collections_at_the_same_time_lose_nothing() {
 }
 
 #[test]
-fn a_vault_stays_within_its_size_and_young_objects_stay() {
+fn vault_pruning_respects_the_size_limit_and_young_objects() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("work");
     fs::create_dir(&root).unwrap();
@@ -194,7 +194,7 @@ fn a_damaged_tree_stops_the_collection() {
 }
 
 #[tokio::test]
-async fn what_a_process_keeps_no_other_forgets() {
+async fn pruning_keeps_snapshots_of_other_running_processes() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("work");
     fs::create_dir(&root).unwrap();
@@ -224,7 +224,7 @@ async fn what_a_process_keeps_no_other_forgets() {
 }
 
 #[tokio::test]
-async fn a_vault_that_grows_too_large_makes_room_while_files_are_kept() {
+async fn oversized_vault_is_pruned_while_snapshots_are_taken() {
     const LIMIT_BYTES: u64 = 2 << 20;
     let folder = tempfile::tempdir().unwrap();
     let mut options = quick();
@@ -271,7 +271,7 @@ fn bytes_in(folder: &Path) -> u64 {
 }
 
 #[test]
-fn a_vault_with_a_planted_link_in_it_is_refused() {
+fn vault_containing_a_planted_symlink_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let (place, precious) = (folder.path().join("vault"), folder.path().join("precious"));
     fs::create_dir(&place).unwrap();
@@ -283,7 +283,7 @@ fn a_vault_with_a_planted_link_in_it_is_refused() {
 }
 
 #[test]
-fn a_planted_mark_leads_nowhere_and_an_open_folder_is_closed() {
+fn planted_symlinks_in_a_vault_are_not_followed_and_mode_is_tightened() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("work");
     let (place, precious) = (folder.path().join("vault"), folder.path().join("precious"));

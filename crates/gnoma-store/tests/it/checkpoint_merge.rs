@@ -100,7 +100,7 @@ fn clashes(merge: Merge) -> Vec<(String, MergeClash)> {
 }
 
 #[test]
-fn a_copy_is_the_snapshot_and_its_changes_come_back() {
+fn workspace_copy_equals_the_snapshot_and_its_changes_merge_back() {
     let place = Place::new();
     place.put("src/a", "1\n2\n3\n4\n5\n");
     place.put("script", "run\n");
@@ -132,7 +132,7 @@ fn a_copy_is_the_snapshot_and_its_changes_come_back() {
 }
 
 #[test]
-fn what_is_at_odds_changes_nothing_and_shows_both_sides() {
+fn merge_conflicts_change_nothing_and_show_both_sides() {
     let place = Place::new();
     for name in ["lines", "gone-here", "gone-there", "mode", "renamed", "kind"] {
         place.put(name, &format!("{name}\n"));
@@ -182,7 +182,7 @@ fn what_is_at_odds_changes_nothing_and_shows_both_sides() {
 }
 
 #[test]
-fn a_copy_is_brought_up_to_the_workspace_and_lands_only_on_what_it_was_brought_up_to() {
+fn workspace_copy_is_rebased_and_lands_only_on_the_state_it_was_built_on() {
     let place = Place::new();
     place.put("a", "1\n");
     place.put("b", "1\n");
@@ -220,7 +220,7 @@ fn a_copy_is_brought_up_to_the_workspace_and_lands_only_on_what_it_was_brought_u
 }
 
 #[test]
-fn what_was_renamed_on_one_side_and_changed_on_the_other_is_one_file() {
+fn merge_follows_a_rename_with_a_change_on_the_other_side() {
     let place = Place::new();
     let lines: String = (0..8).map(|line| format!("line {line}\n")).collect();
     for name in ["here", "there", "both", "dir/in", "gone", "odd"] {
@@ -264,7 +264,7 @@ fn what_was_renamed_on_one_side_and_changed_on_the_other_is_one_file() {
 }
 
 #[test]
-fn what_version_control_ignores_and_what_can_be_built_stays_out() {
+fn merge_excludes_gitignored_and_build_output_files() {
     let place = Place::new();
     shell(&place.path(""), "git init -q . && git config user.email a@b && git config user.name a");
     place.put(".gitignore", "*.log\ntarget\nout/\n");
@@ -294,7 +294,7 @@ fn what_version_control_ignores_and_what_can_be_built_stays_out() {
 }
 
 #[test]
-fn a_copy_that_is_gone_changes_nothing() {
+fn merge_of_a_deleted_workspace_copy_changes_nothing() {
     let place = Place::new();
     place.put("a", "a\n");
     let copy = place.copy("copy");
@@ -306,7 +306,7 @@ fn a_copy_that_is_gone_changes_nothing() {
 }
 
 #[test]
-fn rewind_and_redo_know_a_merge_and_one_can_be_taken_back_alone() {
+fn merge_can_be_rewound_redone_and_reverted_alone() {
     let place = Place::new();
     place.put("a", "a\n");
     place.put("b", "b\n");
@@ -499,7 +499,7 @@ fn run(seed: u64) -> (usize, usize) {
 }
 
 #[test]
-fn elfs_side_by_side_lose_nothing_and_come_out_as_in_some_order() {
+fn parallel_elf_merges_lose_nothing_and_equal_some_serial_order() {
     let (mut landed, mut conflicts) = (0, 0);
     for seed in 0..often("GNOMA_MERGES", RUNS) {
         let (more, at_odds) = run(seed);
@@ -537,7 +537,7 @@ fn copy_to(work: &Workspace, base: &SnapshotId, root: &Path) {
 }
 
 #[test]
-fn a_copy_that_nobody_wants_any_more_is_not_made() {
+fn cancelled_workspace_copy_creates_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (root, copy) = (folder.path().join("work"), folder.path().join("copy"));
     fs::create_dir(&root).unwrap();
@@ -579,7 +579,7 @@ fn child() {
 }
 
 #[test]
-fn killed_in_a_merge_it_is_whole_after_the_next_start() {
+fn merge_is_completed_or_undone_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::create_dir(folder.join("work")).unwrap();

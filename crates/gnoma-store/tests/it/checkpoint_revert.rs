@@ -89,7 +89,7 @@ fn one_hunk_is_reverted_while_the_rest_of_the_file_and_others_stay() {
 }
 
 #[test]
-fn a_file_that_is_new_goes_and_one_that_went_comes_back() {
+fn revert_removes_a_new_file_and_restores_a_deleted_one() {
     let place = Place::new();
     place.put("gone", "a\nb");
     let base = place.save();
@@ -110,7 +110,7 @@ fn a_file_that_is_new_goes_and_one_that_went_comes_back() {
 }
 
 #[test]
-fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
+fn revert_replaces_a_symlink_without_following_it() {
     let place = Place::new();
     place.put("a", "text\n");
     let base = place.save();
@@ -127,7 +127,7 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_reverted_only_as_a_whole() {
+fn binary_file_is_reverted_only_as_a_whole() {
     let place = Place::new();
     fs::write(place.path("a"), b"one\n\xff\xfe\n").unwrap();
     let base = place.save();
@@ -141,7 +141,7 @@ fn bytes_that_are_no_text_are_reverted_only_as_a_whole() {
 }
 
 #[test]
-fn a_commits_version_is_compared_and_brought_back() {
+fn file_is_compared_with_and_reverted_to_a_git_commit() {
     let place = Place::new();
     place.put("a", "new\n");
     let file = |path: &str, content: Option<&str>| CommittedFile {
@@ -166,7 +166,7 @@ fn a_commits_version_is_compared_and_brought_back() {
 }
 
 #[test]
-fn what_somebody_else_changed_before_a_revert_stays_theirs() {
+fn revert_of_one_file_leaves_user_changes_of_other_files_external() {
     let place = Place::new();
     place.put("a", "a\n");
     place.put("b", "b\n");

@@ -90,7 +90,7 @@ fn states_are_rewound_and_redone() {
 }
 
 #[test]
-fn the_persons_change_is_said_kept_and_brought_back() {
+fn rewind_reports_and_saves_user_changes_for_redo() {
     let desk = Desk::new();
     let workspace = desk.open("s");
     desk.write("a", "0");
@@ -107,7 +107,7 @@ fn the_persons_change_is_said_kept_and_brought_back() {
 }
 
 #[test]
-fn what_the_person_changed_between_turns_is_theirs_and_what_a_turn_changed_is_not() {
+fn external_changes_are_those_made_between_turns() {
     let desk = Desk::new();
     let workspace = desk.open("s");
     for name in ["a", "b", "c", "d"] {
@@ -139,7 +139,7 @@ fn what_the_person_changed_between_turns_is_theirs_and_what_a_turn_changed_is_no
 }
 
 #[test]
-fn only_which_names_share_a_file_is_a_difference_too() {
+fn restore_splits_files_that_became_hard_links() {
     let desk = Desk::new();
     let workspace = desk.open("s");
     desk.write("a", "same");
@@ -155,7 +155,7 @@ fn only_which_names_share_a_file_is_a_difference_too() {
 }
 
 #[test]
-fn changes_since_a_turn_began_are_shown() {
+fn diff_since_the_start_of_a_turn_is_shown() {
     let desk = Desk::new();
     let workspace = desk.open("s");
     desk.write("a", "one\n");
@@ -170,7 +170,7 @@ fn changes_since_a_turn_began_are_shown() {
 }
 
 #[test]
-fn sessions_rewind_their_own_and_say_what_was_the_others() {
+fn session_rewinds_its_own_snapshots_and_reports_changes_of_others() {
     let desk = Desk::new();
     let (mine, yours) = (desk.open("mine"), desk.open("yours"));
     desk.write("a", "0");
@@ -188,7 +188,7 @@ fn sessions_rewind_their_own_and_say_what_was_the_others() {
 }
 
 #[test]
-fn a_pruned_past_ends_earlier() {
+fn rewind_stops_at_the_oldest_snapshot_after_pruning() {
     let desk = Desk::new();
     let workspace = desk.open("s");
     for text in ["1", "2", "3"] {
@@ -204,7 +204,7 @@ fn a_pruned_past_ends_earlier() {
 }
 
 #[tokio::test]
-async fn the_port_names_states_and_names_the_same_state_once() {
+async fn checkpointer_gives_an_unchanged_state_the_same_id() {
     let desk = Desk::new();
     let keeper = Checkpointer::start(Arc::new(desk.open("s"))).unwrap();
     keeper.preload_workspace();
@@ -230,7 +230,7 @@ async fn the_port_names_states_and_names_the_same_state_once() {
 }
 
 #[tokio::test]
-async fn a_vault_that_cannot_be_written_to_is_said_and_unharmed() {
+async fn unwritable_checkpoint_vault_is_reported_and_undamaged() {
     let desk = Desk::new();
     let vault = desk.folder.path().join("vault");
     desk.write("a", "1");
@@ -254,7 +254,7 @@ async fn a_vault_that_cannot_be_written_to_is_said_and_unharmed() {
 }
 
 #[test]
-fn a_dropped_keeper_stops_at_once_and_the_next_goes_on() {
+fn dropped_checkpointer_stops_at_once_and_the_next_one_works() {
     let desk = Desk::new();
     for number in 0..4_000 {
         desk.write(&format!("f{number}"), &number.to_string());
@@ -269,7 +269,7 @@ fn a_dropped_keeper_stops_at_once_and_the_next_goes_on() {
 }
 
 #[test]
-fn many_processes_keep_one_workspace() {
+fn many_processes_snapshot_one_workspace() {
     const PROCESSES: usize = 6;
     const KEPT: usize = 20;
     let desk = Desk::new();

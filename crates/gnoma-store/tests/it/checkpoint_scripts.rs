@@ -327,7 +327,7 @@ fn setting(seed: u64) -> Setting {
 }
 
 #[test]
-fn whatever_scripts_do_is_rewound_and_redone_byte_for_byte() {
+fn random_scripts_are_rewound_and_redone_byte_for_byte() {
     let first = often("GNOMA_FIRST_SCRIPT", 0);
     play_all((first..first + often("GNOMA_SCRIPTS", SCRIPTS)).map(setting));
 }
@@ -345,7 +345,7 @@ fn scripts_beside_a_growing_file_are_rewound_and_redone() {
 }
 
 #[test]
-fn names_need_not_be_text() {
+fn non_utf8_file_names_are_rewound_and_redone() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("work");
     fs::create_dir(&root).unwrap();

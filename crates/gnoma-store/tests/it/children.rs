@@ -26,7 +26,7 @@ fn last_words(store: &Store, session: &SessionId) -> String {
 }
 
 #[test]
-fn they_are_listed_with_the_one_that_started_them_and_nowhere_else() {
+fn child_sessions_are_listed_only_under_their_parent() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let top = begin(&store, 1);
@@ -63,7 +63,7 @@ fn let_go<T>(mut attempt: impl FnMut() -> Result<T, StoreError>) -> T {
 }
 
 #[test]
-fn those_that_were_cut_off_are_told_once_and_those_that_ended_are_not() {
+fn interrupted_child_sessions_are_reported_once() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let top = begin(&store, 1);
@@ -101,7 +101,7 @@ fn those_that_were_cut_off_are_told_once_and_those_that_ended_are_not() {
 }
 
 #[test]
-fn they_go_with_the_one_that_started_them() {
+fn child_sessions_are_deleted_with_their_parent() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let (old, new) = (begin(&store, 1), begin(&store, 2));

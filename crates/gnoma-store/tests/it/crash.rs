@@ -133,7 +133,7 @@ fn killed_at_any_moment_nothing_acknowledged_is_lost() {
 }
 
 #[test]
-fn killed_in_a_pause_nothing_is_lost() {
+fn entries_survive_a_kill_during_idle_maintenance() {
     let home = tempfile::tempdir().unwrap();
     for (after, round) in waits(80_000).zip(0..kills(24)) {
         let folder = home.path().join(round.to_string());
@@ -203,7 +203,7 @@ fn killed_while_it_is_made_a_database_is_whole_or_missing() {
 }
 
 #[test]
-fn killed_in_a_migration_the_old_or_the_new_database_is_there() {
+fn old_or_new_database_exists_after_a_kill_during_migration() {
     const TURNS: usize = 300;
     let home = tempfile::tempdir().unwrap();
     let mut cut_short = 0;
@@ -297,7 +297,7 @@ fn rescuing_child() {
 }
 
 #[test]
-fn killed_in_a_rescue_the_old_or_the_new_database_is_there() {
+fn old_or_new_database_exists_after_a_kill_during_recovery() {
     let home = tempfile::tempdir().unwrap();
     let full = home.path().join("full");
     many_sessions(&full);

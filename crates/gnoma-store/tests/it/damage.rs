@@ -56,7 +56,7 @@ fn use_all(store: &Store) -> Result<usize, StoreErrorKind> {
 }
 
 #[test]
-fn no_damage_panics_overwrites_or_stays() {
+fn random_database_damage_is_repaired_without_panic_or_overwrite() {
     let whole = sound(SESSIONS, TURNS);
     let mut dice = Dice(0x5eed_5eed);
     for round in 0..ROUNDS {
@@ -87,7 +87,7 @@ fn no_damage_panics_overwrites_or_stays() {
 
 /// What an unclean end of the machine leaves: nothing can be read of it, and a new one begins.
 #[test]
-fn a_database_of_zeros_or_cut_in_its_first_page_is_put_aside_and_said() {
+fn zeroed_or_truncated_database_is_set_aside_and_reported() {
     let whole = sound(1, 1);
     for bytes in [vec![0; whole.len()], vec![0; 10], whole[..3000].to_vec(), whole[..20].to_vec()] {
         let home = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn a_replaced_database_is_no_longer_written() {
 }
 
 #[test]
-fn damage_that_is_met_while_reading_is_healed_in_the_same_run() {
+fn database_damage_found_while_reading_is_repaired_in_the_same_run() {
     let mut bytes = sound(SESSIONS, TURNS);
     let middle = bytes.len() / 2 / PAGE * PAGE;
     bytes[middle..middle + PAGE].fill(0xa5);
@@ -188,7 +188,7 @@ fn damage_is_left_alone_while_another_process_has_the_database_open() {
 }
 
 #[test]
-fn a_rescue_cut_short_is_finished_or_begun_anew() {
+fn interrupted_database_recovery_is_finished_or_restarted() {
     let bytes = sound(SESSIONS, TURNS);
     let home = tempfile::tempdir().unwrap();
     let path = options(home.path()).path();
@@ -209,7 +209,7 @@ fn a_rescue_cut_short_is_finished_or_begun_anew() {
 }
 
 #[test]
-fn a_log_without_its_database_is_nobody_elses() {
+fn orphaned_wal_is_not_applied_to_a_new_database() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);
@@ -236,7 +236,7 @@ fn a_log_without_its_database_is_nobody_elses() {
 }
 
 #[test]
-fn a_broken_header_costs_nothing() {
+fn database_with_a_broken_header_is_recovered_completely() {
     let mut bytes = sound(SESSIONS, TURNS);
     bytes[..60].fill(0xff);
     let home = tempfile::tempdir().unwrap();

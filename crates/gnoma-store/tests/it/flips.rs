@@ -217,7 +217,7 @@ fn flip(sound: &Sound, dice: &mut Dice, count: usize, within: usize) -> Harm {
 }
 
 #[test]
-fn a_wrong_byte_costs_at_most_the_entry_it_stands_in() {
+fn flipped_byte_loses_at_most_the_entry_it_is_in() {
     let (sound, mut dice, mut tally) = (sample(), dice(), Tally::default());
     for round in 0..flips() {
         // One in ten in the first page: the header and the schema.
@@ -231,7 +231,7 @@ fn a_wrong_byte_costs_at_most_the_entry_it_stands_in() {
 
 /// What a page says of itself before its rows is worked out from them.
 #[test]
-fn a_wrong_byte_at_the_beginning_of_a_page_costs_nothing() {
+fn flipped_byte_in_a_page_header_loses_nothing() {
     const PAGE_HEADER_BYTES: usize = 8;
     let (sound, mut dice, mut tally) = (sample(), dice(), Tally::default());
     let pages = sound.bytes.len() / PAGE;
@@ -248,7 +248,7 @@ fn a_wrong_byte_at_the_beginning_of_a_page_costs_nothing() {
 }
 
 #[test]
-fn sixteen_wrong_bytes_cost_at_most_the_entries_they_stand_in() {
+fn sixteen_flipped_bytes_lose_at_most_the_entries_they_are_in() {
     let (sound, mut dice, mut tally) = (sample(), dice(), Tally::default());
     for _ in 0..flips().div_ceil(5) {
         tally.add(&sound, &flip(&sound, &mut dice, 16, sound.bytes.len()));
@@ -257,7 +257,7 @@ fn sixteen_wrong_bytes_cost_at_most_the_entries_they_stand_in() {
 }
 
 #[test]
-fn lost_swapped_and_cut_pages_cost_what_they_held() {
+fn lost_swapped_or_truncated_pages_lose_only_their_entries() {
     let (sound, mut dice, mut tally) = (sample(), dice(), Tally::default());
     let pages = sound.bytes.len() / PAGE;
     for round in 0..flips().div_ceil(5) {
@@ -293,7 +293,7 @@ fn lost_swapped_and_cut_pages_cost_what_they_held() {
 }
 
 #[test]
-fn the_schema_the_roots_and_the_header_are_not_needed() {
+fn salvage_works_without_schema_root_pages_and_header() {
     let sound = sample();
     let root: u32 = {
         let home = tempfile::tempdir().unwrap();
@@ -317,7 +317,7 @@ fn the_schema_the_roots_and_the_header_are_not_needed() {
 }
 
 #[test]
-fn a_wrong_version_number_costs_nothing() {
+fn wrong_database_version_number_loses_nothing() {
     let (sound, mut tally) = (sample(), Tally::default());
     let at = 60;
     for number in [0, 1, 2, 3, 4, 5, 7, 99, 0x3f00_0006, i32::MAX, -1, i32::MIN] {

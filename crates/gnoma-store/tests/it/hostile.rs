@@ -46,7 +46,7 @@ fn imported(records: impl IntoIterator<Item = (i64, Record)>) -> ImportedTranscr
 }
 
 #[test]
-fn absurd_counts_stay_counts() {
+fn huge_token_counts_are_stored_without_overflow() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let most = u64::MAX;
@@ -70,7 +70,7 @@ fn absurd_counts_stay_counts() {
 }
 
 #[test]
-fn a_sum_that_has_overflowed_is_read_and_mended() {
+fn overflowed_session_totals_are_read_and_repaired() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);
@@ -85,7 +85,7 @@ fn a_sum_that_has_overflowed_is_read_and_mended() {
 }
 
 #[test]
-fn a_database_in_use_is_not_rescued() {
+fn database_in_use_is_not_recovered() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);
@@ -103,7 +103,7 @@ fn a_database_in_use_is_not_rescued() {
 }
 
 #[test]
-fn a_rescue_keeps_who_writes() {
+fn database_recovery_preserves_session_locks() {
     const ROW: &str = "INSERT INTO hold SELECT number, 'other', hold.pid, hold.host, hold.boot, \
                        hold.space, hold.started, 0, 0 FROM session, kept.hold";
     let home = tempfile::tempdir().unwrap();
@@ -138,7 +138,7 @@ fn add_unknown(path: &Path, session: &SessionId, body: &str) {
 }
 
 #[test]
-fn records_of_a_newer_version_are_kept_and_passed_over() {
+fn records_of_a_newer_version_are_preserved_and_skipped() {
     const BODIES: [&str; 3] =
         [r#"{"dreamt":{"of":"sheep"}}"#, r#""woken""#, r#"{"message":{"role":"chorus"}}"#];
     let home = tempfile::tempdir().unwrap();
@@ -167,7 +167,7 @@ fn records_of_a_newer_version_are_kept_and_passed_over() {
 }
 
 #[test]
-fn what_cannot_be_read_is_no_reason_to_set_the_database_aside() {
+fn unreadable_record_does_not_trigger_database_recovery() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);
@@ -179,7 +179,7 @@ fn what_cannot_be_read_is_no_reason_to_set_the_database_aside() {
 }
 
 #[test]
-fn calls_that_a_newer_message_answers_stay_answered() {
+fn tool_call_answered_by_a_newer_record_version_is_not_interrupted() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);
@@ -191,7 +191,7 @@ fn calls_that_a_newer_message_answers_stay_answered() {
 }
 
 #[test]
-fn a_rescue_leaves_nothing_half_done() {
+fn database_recovery_leaves_no_temporary_files() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let (path, session) = (store.path().to_owned(), begin(&store, 0));
@@ -206,7 +206,7 @@ fn a_rescue_leaves_nothing_half_done() {
 }
 
 #[test]
-fn a_rescue_cut_short_between_its_renames_is_finished_once() {
+fn recovery_interrupted_between_renames_is_finished_once() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let (path, session) = (store.path().to_owned(), begin(&store, 0));
@@ -225,7 +225,7 @@ fn a_rescue_cut_short_between_its_renames_is_finished_once() {
 }
 
 #[test]
-fn damaged_databases_do_not_pile_up() {
+fn damaged_database_copies_are_limited_in_number() {
     const MOST: usize = 8;
     let home = tempfile::tempdir().unwrap();
     let path = options(home.path()).path();
@@ -245,7 +245,7 @@ fn damaged_databases_do_not_pile_up() {
 }
 
 #[test]
-fn a_planted_link_is_not_followed() {
+fn planted_symlink_in_place_of_a_lock_file_is_not_followed() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("sessions");
     fs::create_dir(&folder).unwrap();
@@ -261,7 +261,7 @@ fn a_planted_link_is_not_followed() {
 }
 
 #[test]
-fn a_folder_that_others_can_read_is_closed_and_one_of_others_refused() {
+fn session_folder_mode_is_tightened_and_foreign_owner_rejected() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("sessions");
     fs::create_dir(&folder).unwrap();
@@ -278,7 +278,7 @@ fn a_folder_that_others_can_read_is_closed_and_one_of_others_refused() {
 }
 
 #[test]
-fn no_handle_of_an_import_uses_the_numbers_up() {
+fn imported_result_ids_do_not_exhaust_the_id_range() {
     let home = tempfile::tempdir().unwrap();
     let store = Arc::new(open(home.path()));
     let handles = [i64::MAX.to_string(), "4294967296".into(), "0".into(), "7".into()];
@@ -324,7 +324,7 @@ fn at(folder: &Path, clock: fn() -> i64) -> Store {
 }
 
 #[test]
-fn a_stale_hold_is_not_revived_and_forgiven_by_all() {
+fn stale_session_lock_is_ignored_and_not_renewed() {
     let home = tempfile::tempdir().unwrap();
     let store = Arc::new(at(home.path(), || 7 * HOUR_MS));
     let session = begin(&store, 0);
@@ -341,7 +341,7 @@ fn a_stale_hold_is_not_revived_and_forgiven_by_all() {
 }
 
 #[test]
-fn a_fresh_hold_elsewhere_is_heeded_by_all() {
+fn fresh_session_lock_of_another_machine_is_respected() {
     let home = tempfile::tempdir().unwrap();
     let store = at(home.path(), || HOUR_MS);
     let session = begin(&store, 0);
@@ -352,7 +352,7 @@ fn a_fresh_hold_elsewhere_is_heeded_by_all() {
 }
 
 #[test]
-fn what_is_forgotten_is_gone_from_the_files() {
+fn deleted_session_text_is_erased_from_the_database_files() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let kept = begin(&store, 0);
@@ -422,7 +422,7 @@ fn a_session_is_imported_once() {
 }
 
 #[test]
-fn an_import_knows_what_it_is_about() {
+fn imported_transcript_is_matched_to_its_project() {
     let about = |project: Option<&str>| ImportedTranscript {
         project: project.map(str::to_owned),
         ..ImportedTranscript::default()
@@ -437,7 +437,7 @@ fn an_import_knows_what_it_is_about() {
 }
 
 #[test]
-fn a_secret_in_the_projects_name_reaches_no_name_and_no_rescue() {
+fn secret_in_the_project_path_is_redacted_in_file_names_and_recovery() {
     const SECRET: &str = "hush7hush7";
     let home = tempfile::tempdir().unwrap();
     let project = format!("/home/me/{SECRET}");

@@ -240,7 +240,7 @@ fn until_killed(
 }
 
 #[test]
-fn killed_at_any_moment_what_was_settled_is_there_and_nothing_stays_held() {
+fn settled_ledger_calls_survive_a_kill_and_reservations_are_released() {
     const SESSIONS: u64 = 4;
     let home = tempfile::tempdir().unwrap();
     let mut cut_short = 0;
@@ -276,7 +276,7 @@ fn kill_while_it_holds(path: &Path, own: Option<&SqliteLedger>) {
 }
 
 #[test]
-fn what_a_dead_process_held_counts_as_spent() {
+fn ledger_reservation_of_a_dead_process_counts_as_spent() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("ledger.db");
     let own = open(&path);
@@ -288,7 +288,7 @@ fn what_a_dead_process_held_counts_as_spent() {
 }
 
 #[test]
-fn report_after_a_kill_needs_a_ledger_that_settles_it() {
+fn usage_report_after_a_kill_needs_a_writable_ledger_to_settle() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("ledger.db");
     kill_while_it_holds(&path, None);
@@ -301,7 +301,7 @@ fn report_after_a_kill_needs_a_ledger_that_settles_it() {
 }
 
 #[test]
-fn nothing_depends_on_somebody_waiting_for_the_answer() {
+fn ledger_commits_even_if_the_future_is_dropped() {
     let ledger = SqliteLedger::in_memory().unwrap();
     let hold = held(wait(ledger.reserve(ask(dollars(10)))).unwrap()).unwrap();
     drop(ledger.commit(hold, NOW_MS, dollars(10).into()));
@@ -331,7 +331,7 @@ fn nothing_depends_on_somebody_waiting_for_the_answer() {
 }
 
 #[test]
-fn a_dropped_ledger_has_done_what_was_asked_and_holds_nothing() {
+fn dropped_ledger_finishes_commits_and_releases_reservations() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("ledger.db");
     let (first, second) = (open(&path), open(&path));
@@ -344,7 +344,7 @@ fn a_dropped_ledger_has_done_what_was_asked_and_holds_nothing() {
 }
 
 #[test]
-fn only_the_owner_can_read_it() {
+fn ledger_file_is_readable_by_its_owner_only() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("state/ledger.db");
     let ledger = open(&path);
@@ -401,7 +401,7 @@ fn is_set_aside(path: &Path, newer: Option<i64>, complete: bool) {
 }
 
 #[test]
-fn what_was_spent_is_known_or_nothing_more_is_spent() {
+fn damaged_ledger_recovers_its_sum_or_blocks_spending() {
     type Harm = fn(&Path);
     fn fill(path: &Path, range: impl std::slice::SliceIndex<[u8], Output = [u8]>, byte: u8) {
         let mut bytes = fs::read(path).unwrap();
@@ -437,7 +437,7 @@ fn what_was_spent_is_known_or_nothing_more_is_spent() {
 }
 
 #[test]
-fn the_death_of_a_recovery_opens_no_cap() {
+fn killed_ledger_recovery_does_not_reset_the_spending_cap() {
     let home = tempfile::tempdir().unwrap();
     let path = filled(home.path());
     fs::remove_file(&path).unwrap();
@@ -455,7 +455,7 @@ fn the_death_of_a_recovery_opens_no_cap() {
 /// One byte in each page at a time, the indexes' and the header's included: none makes caps start at
 /// nothing.
 #[test]
-fn no_single_byte_makes_caps_start_at_nothing() {
+fn flipped_ledger_byte_never_resets_the_spending_cap() {
     let home = tempfile::tempdir().unwrap();
     let sound = fs::read(filled(home.path())).unwrap();
     let (mut exact, mut shut) = (0, 0);
@@ -495,7 +495,7 @@ fn no_single_byte_makes_caps_start_at_nothing() {
 }
 
 #[test]
-fn an_empty_ledger_is_a_new_one_unless_it_was_in_use() {
+fn empty_ledger_file_is_new_unless_it_has_a_wal() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("ledger.db");
     fs::write(&path, "").unwrap();
@@ -512,7 +512,7 @@ fn an_empty_ledger_is_a_new_one_unless_it_was_in_use() {
 }
 
 #[test]
-fn a_newer_ledger_is_set_aside_unless_it_is_open() {
+fn newer_ledger_version_is_set_aside_unless_in_use() {
     let home = tempfile::tempdir().unwrap();
     let path = filled(home.path());
     let newer = rusqlite::Connection::open(&path).unwrap();
@@ -531,7 +531,7 @@ fn a_newer_ledger_is_set_aside_unless_it_is_open() {
 }
 
 #[test]
-fn what_is_no_ledger_is_left_alone() {
+fn foreign_file_in_place_of_the_ledger_is_left_untouched() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("ledger.db");
     let theirs = rusqlite::Connection::open(&path).unwrap();
@@ -551,7 +551,7 @@ fn what_is_no_ledger_is_left_alone() {
 }
 
 #[test]
-fn a_ledger_that_was_replaced_is_not_written_any_more() {
+fn replaced_ledger_file_is_no_longer_written() {
     let home = tempfile::tempdir().unwrap();
     let path = filled(home.path());
     let ledger = open(&path);
@@ -562,7 +562,7 @@ fn a_ledger_that_was_replaced_is_not_written_any_more() {
 }
 
 #[test]
-fn arms_and_days_are_counted_apart() {
+fn ledger_totals_are_per_model_and_day() {
     const DAY_MS: i64 = 86_400_000;
     let ledger = SqliteLedger::in_memory().unwrap();
     let mut expected: BTreeMap<(i32, String), u64> = BTreeMap::new();
@@ -589,7 +589,7 @@ fn arms_and_days_are_counted_apart() {
 }
 
 #[test]
-fn notes_are_changed_by_one_at_a_time() {
+fn concurrent_ledger_note_changes_are_serialized() {
     const WRITERS: usize = 4;
     const EACH: usize = 25;
     let home = tempfile::tempdir().unwrap();

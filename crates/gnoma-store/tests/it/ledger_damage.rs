@@ -88,7 +88,7 @@ fn read_after_damage(path: &Path, what: &str) -> Spending {
 }
 
 #[test]
-fn damage_of_any_page_leaves_equal_totals_or_is_said() {
+fn damaged_ledger_page_keeps_equal_totals_or_is_reported() {
     let (sound, cost) = sound_ledger();
     let pages = sound.len() / PAGE;
     let mut dice = Dice(38);
@@ -122,7 +122,7 @@ fn damage_of_any_page_leaves_equal_totals_or_is_said() {
 }
 
 #[test]
-fn details_of_calls_outlive_a_damaged_ledger() {
+fn ledger_call_details_survive_recovery() {
     let (mut bytes, _) = sound_ledger();
     bytes[..100].fill(0xff);
     let home = tempfile::tempdir().unwrap();

@@ -76,7 +76,7 @@ fn check_report(path: &Path, held: u64) {
 }
 
 #[test]
-fn a_read_only_home_shows_what_was_counted() {
+fn ledger_report_works_in_a_read_only_home() {
     with_own_mounts("ledger_reading::read_only_home_child");
 }
 
@@ -166,7 +166,7 @@ fn reading_changes_no_file() {
 }
 
 #[test]
-fn a_ledger_that_needs_work_is_left_to_the_next_writer() {
+fn read_only_ledger_open_leaves_migration_to_the_next_writer() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("ledger.db");
     drop(write_ledger(&path));

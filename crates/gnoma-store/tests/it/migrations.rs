@@ -132,7 +132,7 @@ pub(crate) fn old_database(path: &Path, version: usize, turns: usize) {
 }
 
 #[test]
-fn every_older_version_comes_forward_and_works() {
+fn every_older_database_version_migrates_and_works() {
     for version in 1..=LAST_OLD {
         let home = tempfile::tempdir().unwrap();
         old_database(&options(home.path()).path(), version, 5);

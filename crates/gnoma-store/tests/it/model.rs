@@ -205,7 +205,7 @@ fn compare(store: &Store, model: &Model) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
     #[test]
-    fn the_store_is_a_tree(steps in prop::collection::vec(step(), 1..60)) {
+    fn session_store_matches_a_tree_model(steps in prop::collection::vec(step(), 1..60)) {
         let home = tempfile::tempdir().unwrap();
         let mut store = open(home.path());
         let mut model = Model::default();

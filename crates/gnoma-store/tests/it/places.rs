@@ -12,7 +12,7 @@ use gnoma_store::{Journal, Store};
 use crate::support::{append, begin, entry, load, log_of, open, options, says, try_open, wait};
 
 #[test]
-fn a_rollback_journal_serves_as_well() {
+fn store_works_with_a_rollback_journal() {
     let home = tempfile::tempdir().unwrap();
     let mut slow = options(home.path());
     slow.journal = Journal::Rollback;
@@ -26,7 +26,7 @@ fn a_rollback_journal_serves_as_well() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_an_error_value() {
+fn unwritable_store_folder_is_an_error() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("file");
     fs::write(&file, "in the way").unwrap();
@@ -70,7 +70,7 @@ pub(crate) fn mount(options: &str, folder: &Path) {
 }
 
 #[test]
-fn a_full_disk_is_told_and_harms_nothing() {
+fn full_disk_is_reported_and_damages_nothing() {
     with_own_mounts("places::full_disk_child");
 }
 
@@ -117,7 +117,7 @@ fn full_disk_child() {
 }
 
 #[test]
-fn a_recovery_without_room_leaves_all_as_it_was() {
+fn database_recovery_on_a_full_disk_changes_nothing() {
     with_own_mounts("places::no_room_child");
 }
 
@@ -151,7 +151,7 @@ fn no_room_child() {
 }
 
 #[test]
-fn a_read_only_file_system_is_told() {
+fn read_only_file_system_is_reported() {
     with_own_mounts("places::read_only_child");
 }
 
@@ -213,7 +213,7 @@ fn soon(mut has_happened: impl FnMut() -> bool) {
 }
 
 #[test]
-fn in_a_pause_the_index_follows_and_the_log_gets_room() {
+fn idle_store_updates_the_search_index_and_preallocates_the_wal() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);
@@ -233,7 +233,7 @@ fn in_a_pause_the_index_follows_and_the_log_gets_room() {
 }
 
 #[test]
-fn the_next_run_goes_on_with_the_log() {
+fn wal_is_continued_by_the_next_run() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let (path, session) = (store.path().to_owned(), begin(&store, 0));
@@ -249,7 +249,7 @@ fn the_next_run_goes_on_with_the_log() {
 }
 
 #[test]
-fn the_log_stays_short_where_no_run_has_a_pause() {
+fn wal_stays_short_without_idle_time() {
     const MOST_BYTES: u64 = 2 * 1024 * 1024;
     let home = tempfile::tempdir().unwrap();
     for run in 0..60 {
@@ -266,7 +266,7 @@ fn the_log_stays_short_where_no_run_has_a_pause() {
 }
 
 #[test]
-fn the_log_keeps_nothing_that_was_deleted() {
+fn wal_contains_no_deleted_text() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);
@@ -280,7 +280,7 @@ fn the_log_keeps_nothing_that_was_deleted() {
 }
 
 #[test]
-fn many_appends_without_a_pause_do_not_leave_the_index_behind() {
+fn search_index_keeps_up_with_continuous_appends() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);

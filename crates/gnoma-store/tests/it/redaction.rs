@@ -64,7 +64,7 @@ fn records() -> Vec<Record> {
 }
 
 #[test]
-fn no_string_bypasses_the_hook() {
+fn every_stored_string_passes_the_redaction_hook() {
     let home = tempfile::tempdir().unwrap();
     let mut options = options(home.path());
     options.project = format!("/home/{SECRET}");
@@ -95,7 +95,7 @@ fn no_string_bypasses_the_hook() {
 
 /// A signature stands for the words as they were: it goes where they change, and stays where not.
 #[test]
-fn changed_words_lose_their_signature() {
+fn redacted_text_loses_its_signature() {
     let home = tempfile::tempdir().unwrap();
     let mut options = options(home.path());
     options.redact = Arc::new(|_, text: &str| Cow::Owned(text.replace(SECRET, "[kept back]")));
@@ -138,7 +138,7 @@ fn assert_clean(folder: &std::path::Path) {
 }
 
 #[test]
-fn what_the_hook_leaves_alone_stays_byte_for_byte() {
+fn unredacted_records_are_stored_byte_for_byte() {
     let home = tempfile::tempdir().unwrap();
     let store = crate::support::open(home.path());
     let session = crate::support::begin(&store, 0);

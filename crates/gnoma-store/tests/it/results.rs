@@ -54,7 +54,7 @@ fn turn_after(store: &Store, session: &SessionId) -> EntryId {
 }
 
 #[test]
-fn a_result_is_there_tomorrow_in_whole_lines() {
+fn saved_result_is_read_after_reopen_in_whole_lines() {
     let home = tempfile::tempdir().unwrap();
     let (store, session) = with_session(home.path());
     let text: String = (0..50_000).map(|number| format!("line {number} ünï\n")).collect();
@@ -98,7 +98,7 @@ proptest! {
 }
 
 #[test]
-fn forks_share_what_their_past_speaks_of_and_count_on() {
+fn fork_shares_results_of_the_common_history_and_continues_numbering() {
     let home = tempfile::tempdir().unwrap();
     let (store, session) = with_session(home.path());
     append(&store, &session, says("go"));
@@ -132,7 +132,7 @@ fn forks_share_what_their_past_speaks_of_and_count_on() {
 }
 
 #[test]
-fn a_result_goes_with_its_session_and_counts_for_its_size() {
+fn saved_results_count_toward_session_size_and_are_pruned_with_it() {
     let home = tempfile::tempdir().unwrap();
     let (store, session) = with_session(home.path());
     let before = wait(store.session_facts(session.clone())).unwrap().bytes;
@@ -145,7 +145,7 @@ fn a_result_goes_with_its_session_and_counts_for_its_size() {
 }
 
 #[test]
-fn no_handle_reaches_outside_its_session() {
+fn result_id_of_another_session_is_not_found() {
     let home = tempfile::tempdir().unwrap();
     let (store, session) = with_session(home.path());
     let other = begin(&store, 1);
@@ -164,7 +164,7 @@ fn no_handle_reaches_outside_its_session() {
 }
 
 #[test]
-fn what_is_kept_is_redacted_and_bounded() {
+fn saved_result_is_redacted_and_size_limited() {
     let home = tempfile::tempdir().unwrap();
     let mut careful = options(home.path());
     careful.redact = Arc::new(|_, text: &str| Cow::Owned(text.replace("hush", "****")));
@@ -181,7 +181,7 @@ fn what_is_kept_is_redacted_and_bounded() {
 }
 
 #[test]
-fn whole_results_survive_a_rescue_and_broken_ones_are_counted() {
+fn intact_results_survive_database_recovery_and_damaged_ones_are_counted() {
     let home = tempfile::tempdir().unwrap();
     let (store, session) = with_session(home.path());
     append(&store, &session, says("go"));

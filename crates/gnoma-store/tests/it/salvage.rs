@@ -74,7 +74,7 @@ fn is_recovered(folder: &Path, damaged: &[u8]) {
 }
 
 #[test]
-fn a_recovery_that_is_killed_anywhere_is_begun_anew_or_finished() {
+fn killed_database_recovery_is_restarted_or_finished() {
     let damaged = damaged();
     let whole = tempfile::tempdir().unwrap();
     place(whole.path(), &damaged);
@@ -97,7 +97,7 @@ fn a_recovery_that_is_killed_anywhere_is_begun_anew_or_finished() {
 }
 
 #[test]
-fn one_of_several_recovers_and_the_others_wait_for_it() {
+fn one_process_recovers_the_database_while_others_wait() {
     let damaged = damaged();
     let home = tempfile::tempdir().unwrap();
     place(home.path(), &damaged);

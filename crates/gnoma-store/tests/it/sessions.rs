@@ -13,7 +13,7 @@ use gnoma_store::{Options, Retention};
 use crate::support::{append, begin, entry, is_legal, load, open, options, says, turn, wait};
 
 #[test]
-fn a_session_is_there_tomorrow() {
+fn session_is_loaded_after_reopening_the_store() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 1_709_210_096_789);
@@ -38,7 +38,7 @@ fn a_session_is_there_tomorrow() {
 /// Sessions of one process on one database: one thread writes for them, but what one may write and what
 /// it holds is its own.
 #[test]
-fn stores_on_one_open_database_share_nothing_but_its_threads() {
+fn stores_on_one_database_have_separate_locks_and_redaction() {
     let home = tempfile::tempdir().unwrap();
     let one = open(home.path());
     let shouting = Options {
@@ -90,7 +90,7 @@ fn a_session_gets_the_id_it_asks_for() {
 }
 
 #[test]
-fn files_are_for_their_owner_only() {
+fn session_files_are_readable_by_their_owner_only() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("a/b");
     let store = open(&folder);
@@ -106,7 +106,7 @@ fn files_are_for_their_owner_only() {
 }
 
 #[test]
-fn pages_join_to_the_whole_path() {
+fn session_pages_join_to_the_whole_history() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);
@@ -133,7 +133,7 @@ fn pages_join_to_the_whole_path() {
 }
 
 #[test]
-fn a_dead_turn_is_closed_when_the_session_is_taken() {
+fn interrupted_turn_is_closed_when_the_session_is_locked() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);
@@ -152,7 +152,7 @@ fn a_dead_turn_is_closed_when_the_session_is_taken() {
 }
 
 #[test]
-fn a_question_that_nobody_answered_is_answered_no_when_the_session_is_taken() {
+fn unanswered_permission_question_is_denied_on_resume() {
     let judged = |call: &str, allowed| Record::Judged {
         call: CallId::new(call),
         allowed,
@@ -210,7 +210,7 @@ fn a_question_that_nobody_answered_is_answered_no_when_the_session_is_taken() {
 }
 
 #[test]
-fn a_call_that_had_ended_keeps_its_result_when_the_session_is_taken() {
+fn finished_tool_call_keeps_its_result_on_resume() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);
@@ -249,7 +249,7 @@ fn a_call_that_had_ended_keeps_its_result_when_the_session_is_taken() {
 }
 
 #[test]
-fn the_second_process_learns_who_holds_a_session_and_may_fork_it() {
+fn session_locked_by_another_process_is_reported_and_can_be_forked() {
     let home = tempfile::tempdir().unwrap();
     let (first, second) = (open(home.path()), open(home.path()));
     let session = begin(&first, 0);
@@ -276,7 +276,7 @@ fn the_second_process_learns_who_holds_a_session_and_may_fork_it() {
 }
 
 #[test]
-fn rewound_is_a_new_branch_and_the_old_one_stays() {
+fn rewind_creates_a_new_branch_and_keeps_the_old_one() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);
@@ -296,7 +296,7 @@ fn rewound_is_a_new_branch_and_the_old_one_stays() {
 }
 
 #[test]
-fn words_are_found_and_syntax_is_none() {
+fn session_search_finds_words_and_treats_operators_as_text() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let (old, new) = (begin(&store, 0), begin(&store, 1));
@@ -316,7 +316,7 @@ fn words_are_found_and_syntax_is_none() {
 }
 
 #[test]
-fn what_a_fork_shares_outlives_its_source() {
+fn fork_keeps_shared_entries_after_its_source_is_deleted() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let source = begin(&store, 0);
@@ -334,7 +334,7 @@ fn what_a_fork_shares_outlives_its_source() {
 }
 
 #[test]
-fn ids_that_do_not_exist_change_nothing() {
+fn unknown_session_or_entry_ids_change_nothing() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let (session, other) = (begin(&store, 0), begin(&store, 1));
@@ -357,7 +357,7 @@ fn ids_that_do_not_exist_change_nothing() {
 }
 
 #[test]
-fn pruning_goes_by_age_number_and_size_and_spares_what_is_used() {
+fn session_pruning_by_age_count_and_size_spares_locked_sessions() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let sessions: Vec<_> = (0..6)
@@ -386,7 +386,7 @@ fn pruning_goes_by_age_number_and_size_and_spares_what_is_used() {
 }
 
 #[test]
-fn entries_that_come_together_follow_each_other_or_are_none() {
+fn entries_appended_together_are_atomic_and_consecutive() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);

@@ -70,7 +70,7 @@ fn read(source: Source, path: &Path) -> ImportedTranscript {
 }
 
 #[test]
-fn lines_bring_a_session_back_whole() {
+fn jsonl_export_and_import_restore_the_whole_session() {
     let home = tempfile::tempdir().unwrap();
     let store = Arc::new(open(home.path()));
     let session = begin(&store, 0);
@@ -157,7 +157,7 @@ fn record() -> impl Strategy<Value = Record> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn lines_lose_nothing(
+    fn jsonl_export_round_trips_any_session(
         records in prop::collection::vec(prop::collection::vec(record(), 0..4), 1..5),
         at_ms in any::<i64>(),
         title in "\\PC{1,30}",
@@ -187,7 +187,7 @@ proptest! {
 }
 
 #[test]
-fn pages_for_people_let_nothing_out_of_its_quotes() {
+fn html_and_markdown_export_escape_message_text() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let session = begin(&store, 0);
@@ -382,7 +382,7 @@ fn opencode_sessions_are_read() {
 }
 
 #[test]
-fn what_opencode_exports_is_read_and_its_database_is_not() {
+fn opencode_export_is_imported_but_not_its_database() {
     let home = tempfile::tempdir().unwrap();
     let text = r#"{"info":{"id":"ses_1","title":"T","directory":"/p"},"messages":[
         {"info":{"id":"msg_1","role":"user","time":{"created":5}},"parts":[{"type":"text","text":"go"}]},
@@ -406,7 +406,7 @@ fn what_opencode_exports_is_read_and_its_database_is_not() {
 }
 
 #[test]
-fn ids_that_climb_are_refused() {
+fn import_rejects_ids_with_path_traversal() {
     let home = tempfile::tempdir().unwrap();
     opencode(home.path());
     for id in ["../../session/proj", "..", "", "/etc", "a/b", "a\\u0000"] {
@@ -423,7 +423,7 @@ fn ids_that_climb_are_refused() {
 }
 
 #[test]
-fn endless_lines_and_bottomless_values_are_passed_over() {
+fn import_skips_overlong_lines_and_deeply_nested_json() {
     let home = tempfile::tempdir().unwrap();
     let said = r#"{"type":"user","message":{"content":"still here"}}"#;
     let long = format!("{{\"type\":\"{}\"}}", "x".repeat(33 * 1024 * 1024));
@@ -441,7 +441,7 @@ fn endless_lines_and_bottomless_values_are_passed_over() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn any_shuffled_transcript_is_legal(order in prop::collection::vec(0..5_usize, 1..20)) {
+    fn shuffled_codex_transcript_imports_as_a_valid_conversation(order in prop::collection::vec(0..5_usize, 1..20)) {
         let pieces = [
             r#"{"type":"response_item","payload":{"type":"message","role":"user","content":[{"text":"go"}]}}"#,
             r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"ok"}]}}"#,

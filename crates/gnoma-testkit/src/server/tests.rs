@@ -23,7 +23,7 @@ async fn rest(stream: &mut TcpStream) -> (String, io::Result<usize>) {
 }
 
 #[tokio::test]
-async fn a_request_is_noted_whole_however_it_is_framed() {
+async fn server_records_requests_with_content_length_or_chunked_encoding() {
     let server = Server::start(|_| Reply::text(200, "ok")).unwrap();
     let mut stream = ask(&server, "POST /a?x=1 HTTP/1.1\r\nX-Key: k\r\n").await;
     stream.write_all(b"Content-Length: 4\r\n\r\n{\"a").await.unwrap();
@@ -44,7 +44,7 @@ async fn a_request_is_noted_whole_however_it_is_framed() {
 }
 
 #[tokio::test]
-async fn every_piece_is_a_chunk_and_every_end_is_as_told() {
+async fn server_sends_chunks_and_ends_truncated_aborted_or_reset_as_scripted() {
     let ends = [
         (End::Whole, "2\r\nhe\r\n2\r\nll\r\n1\r\no\r\n0\r\n\r\n"),
         (End::Truncate(3), "2\r\nhe\r\n1\r\nl\r\n0\r\n\r\n"),
@@ -66,7 +66,7 @@ async fn every_piece_is_a_chunk_and_every_end_is_as_told() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_is_noticed() {
+async fn server_counts_clients_that_disconnect() {
     let stalled = Reply::sse("data: 1\n\n").with_end(End::Stall(3));
     let server = Server::start_with_replies([stalled]).unwrap();
     let mut stream = ask(&server, "GET / HTTP/1.1\r\n\r\n").await;
@@ -77,7 +77,7 @@ async fn a_client_that_leaves_is_noticed() {
 }
 
 #[tokio::test]
-async fn an_endless_answer_waits_for_its_reader() {
+async fn endless_reply_waits_for_a_slow_reader() {
     let server =
         Server::start_with_replies([Reply::endless_stream("", "head", "unit ".repeat(200))])
             .unwrap();
@@ -93,7 +93,7 @@ async fn an_endless_answer_waits_for_its_reader() {
 }
 
 #[tokio::test]
-async fn paths_and_queues_run_out_with_an_error_status() {
+async fn unknown_path_or_exhausted_reply_queue_returns_an_error_status() {
     let server = Server::by_path([("/a", Reply::text(200, "a").with_close())]).unwrap();
     let mut stream = ask(&server, "GET /a?q HTTP/1.1\r\n\r\n").await;
     assert!(rest(&mut stream).await.0.starts_with("HTTP/1.1 200"));

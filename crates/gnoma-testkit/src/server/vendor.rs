@@ -181,7 +181,7 @@ mod tests {
 
     /// A refusal is written down and uses up no reaction; what was handed out may come back.
     #[tokio::test]
-    async fn a_vendor_refuses_what_is_wrong_and_keeps_to_its_script() {
+    async fn fake_vendor_rejects_invalid_requests_without_using_up_its_script() {
         let script = Script::text(["ho"]).with_thinking("hm", "");
         let reactions = [Reaction::Answer(script), Reaction::HangUp];
         let vendor = Vendor::start(Wire::Ollama, "m", reactions).unwrap();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_vendor_lists_its_model() {
+    async fn every_fake_vendor_lists_its_model() {
         for wire in Wire::ALL {
             let vendor = Vendor::start(wire, "m1", []).unwrap();
             let answer = exchange(&vendor, "GET /models", "").await;

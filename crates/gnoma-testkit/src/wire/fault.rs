@@ -157,7 +157,7 @@ mod tests {
 
     /// Up to the place everything is there, and nothing that comes later.
     #[test]
-    fn an_answer_breaks_off_where_it_was_told_to() {
+    fn broken_stream_reply_is_cut_at_the_scripted_stage() {
         for wire in Wire::ALL {
             for (stage, shown) in
                 [(FaultStage::Thinking, 1), (FaultStage::Text, 2), (FaultStage::Arguments, 3)]
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_is_told_is_the_last_record() {
+    fn scripted_stream_failure_is_the_last_record() {
         for wire in Wire::ALL {
             let fault = Fault::Told(Failure::Overloaded);
             let body = sent(&wire.broken_reply(&script(), FaultStage::Text, &fault));

@@ -64,7 +64,7 @@ mod tests {
     use crate::server::ReplyBody;
 
     #[test]
-    fn every_stream_is_made_of_json_records_and_holds_what_it_was_told() {
+    fn every_wire_stream_consists_of_json_records_with_the_scripted_content() {
         let script = Script::text(["Grüße ", "an alle"])
             .with_thinking("hm", "token")
             .with_call("call00001", "fs_read", r#"{"path":"ä"}"#)

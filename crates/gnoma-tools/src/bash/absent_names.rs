@@ -86,7 +86,8 @@ mod tests {
 [Errno 2] No such file or directory: '../notes'\n../work/x: No such file or directory\n../none/x: ENOENT
 node: ENOENT: no such file or directory, open '../.config/a'\n../tools/x: ENOENT\n../link/x: ENOENT\nnotes: ENOENT";
         let work = at("work");
-        let absent = names_said_absent(said, (&work, &[work.clone()]), &[at("tools/bin")]);
+        let absent =
+            names_said_absent(said, (&work, std::slice::from_ref(&work)), &[at("tools/bin")]);
         assert_eq!(absent, [at("notes"), at("other")]);
     }
 }

@@ -151,20 +151,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cuts_make_no_difference(chunks in prop::collection::vec("[a-cé€🦀\n]{0,9}", 0..9)) {
+        fn captured_output_is_the_same_for_any_chunk_boundaries(chunks in prop::collection::vec("[a-cé€🦀\n]{0,9}", 0..9)) {
             let whole = chunks.concat();
             prop_assert_eq!(captured(&chunks).text(), captured(&[&whole]).text());
         }
 
         #[test]
-        fn within_the_limits_nothing_is_left_out(text in "[a-cé€🦀\n]{0,7}") {
+        fn captured_output_within_the_limit_is_complete(text in "[a-cé€🦀\n]{0,7}") {
             prop_assume!(text.len() <= HEAD + TAIL);
             let expected = text.strip_suffix('\n').unwrap_or(&text);
             prop_assert_eq!(captured(&[&text]).text(), expected);
         }
 
         #[test]
-        fn beyond_them_both_ends_stay_and_the_rest_is_counted(text in "[a-cé€🦀]{30,90}") {
+        fn captured_output_above_the_limit_retains_both_ends_and_counts_the_rest(text in "[a-cé€🦀]{30,90}") {
             let captured = captured(&[&text]).text();
             let (head, left_out, tail) = parts(&captured);
             let head = head.strip_suffix('\n').unwrap();
@@ -176,14 +176,14 @@ mod tests {
         }
 
         #[test]
-        fn memory_stays_within_the_limits(chunks in prop::collection::vec("[a-z]{0,60}", 0..30)) {
+        fn output_capture_memory_is_bounded(chunks in prop::collection::vec("[a-z]{0,60}", 0..30)) {
             let capture = captured(&chunks);
             prop_assert!(capture.head.len() <= HEAD && capture.tail.len() <= TAIL);
         }
     }
 
     #[test]
-    fn taking_starts_anew() {
+    fn take_text_empties_the_output_capture() {
         let mut capture = captured(&["one\n"]);
         assert_eq!(capture.take_text(), "one");
         capture.push("two");

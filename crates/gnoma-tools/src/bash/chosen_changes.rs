@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_anything() {
+    fn wildcard_in_a_change_pattern_matches_any_path_text() {
         for (pattern, text) in [
             ("src/*", "src/a/b"),
             ("*.rs", "src/a.rs"),

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_is_one_thing() {
+    fn sqlite_wal_shm_and_journal_files_belong_to_their_database() {
         for name in ["dev.sqlite3", "dev.sqlite3-wal", "dev.sqlite3-shm", "dev.sqlite3-journal"] {
             assert_eq!(owning_file(Path::new(name)), Path::new("dev.sqlite3"));
         }

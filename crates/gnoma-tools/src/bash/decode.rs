@@ -59,7 +59,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cuts_make_no_difference(bytes in bytes(), size in 1_usize..5) {
+        fn utf8_decoder_gives_the_same_text_for_any_chunk_boundaries(bytes in bytes(), size in 1_usize..5) {
             let mut decoder = Utf8Decoder::new();
             let mut text = String::new();
             for chunk in bytes.chunks(size) {

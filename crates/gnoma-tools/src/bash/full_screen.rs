@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_that_is_drawn_and_not_left_is_open() {
+    fn open_full_screen_program_is_detected_as_waiting() {
         let watch = format!("{}Every 2.0s: date\r", " ".repeat(1920));
         for output in [
             "Vim: Warning: Output is not to a terminal\n\u{c}\u{1b}[24;1H\"f\" 1L, 6B\u{1b}[1;1Hhello\r\n~  \r\n~  ",
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn output_that_only_goes_on_is_no_screen() {
+    fn progress_bars_and_cleared_screens_are_no_full_screen_program() {
         for output in [
             "",
             "hello\nhello",
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn program_that_draws_on_a_full_screen_without_a_pause_waits_as_well() {
+    fn full_screen_program_that_redraws_constantly_is_stopped_after_a_limit() {
         let begin = Instant::now();
         let second = Duration::from_secs(1);
         let mut screen = ScreenWatch::default();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_text_are_left_out_of_what_is_told() {
+    fn full_screen_description_omits_empty_rows() {
         let erased = describe_screen("Stopped", &format!("{}Every 2.0s: date", " ".repeat(1920)));
         assert!(erased.ends_with(".\nEvery 2.0s: date"), "{erased}");
         let text = describe_screen("Stopped", "built\nhello      \n~     \n~\n\n     1,1  All");

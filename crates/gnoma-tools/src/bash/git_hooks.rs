@@ -61,7 +61,7 @@ mod tests {
     use super::{SkipReason, describe_skipped};
 
     #[test]
-    fn only_hooks_that_the_command_would_run_are_named() {
+    fn skipped_git_hooks_note_names_only_hooks_of_that_git_command() {
         let hooks = ["pre-commit", "pre-push", "my-script"].map(str::to_owned);
         let named =
             |command: &str| describe_skipped(command, SkipReason::Untrusted, || hooks.to_vec());

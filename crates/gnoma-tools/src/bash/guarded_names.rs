@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_that_appear_are_told_and_once() {
+    fn new_guarded_files_are_reported_once() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(".mcp.json"), "{}").unwrap();
         let mut absent = AbsentNames::find_absent(&[folder.path().to_owned()]);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_that_holds_something_is_no_stand_in() {
+    fn nonempty_folder_is_no_sandbox_placeholder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".vscode");
         fs::create_dir(&path).unwrap();

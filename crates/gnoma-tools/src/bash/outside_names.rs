@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_above_the_workspace_are_listed_but_links_settings_and_what_is_shown_or_hidden() {
+    fn outside_names_omit_symlinks_dotfiles_and_shown_or_hidden_paths() {
         // Temporary files are the session's own, so no names of theirs are listed.
         let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
             return gnoma_testkit::skip_test("`/dev/shm` cannot be written");

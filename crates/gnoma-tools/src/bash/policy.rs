@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_read_see_a_list_of_places_and_change_nothing() {
+    fn read_only_command_policy_has_an_allowlist_and_no_writable_paths() {
         let folder = workspace(&["file"]);
         let granted = PathBuf::from("/elsewhere/notes");
         let grant = Grant {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn only_commands_that_read_are_kept_from_secrets_of_the_workspace() {
+    fn only_read_only_commands_have_workspace_secrets_sealed() {
         let folder = workspace(&["api/.env", "api/.env.example", "certs/server.key"]);
         let at = |name: &str| folder.path().join(name);
         let hidden = |reads_only: bool, paths: Vec<PathBuf>| {

@@ -419,7 +419,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refused_file_is_told_by_as_much_of_its_path_as_the_output_has() {
+    fn denied_sealed_file_is_identified_by_its_path_in_the_error_output() {
         let sealed = ["/w/.env", "/w/conf/.env", "/w/inst/.env"].map(PathBuf::from);
         for (line, cwd, expected) in [
             ("rm: cannot remove 'conf/.env': Device or resource busy", "/w", &["/w/conf/.env"][..]),

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn command_is_named_without_what_ends_it_at_an_error() {
+    fn command_title_omits_set_e() {
         assert_eq!(one_line("set -e\ngit tag  v1\nls"), "git tag v1 ls");
         assert_eq!(one_line("set -x\nls"), "set -x ls");
     }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_a_command_names_is_told_from_one_that_it_finds() {
+    fn file_named_by_a_command_differs_from_one_found_by_glob_or_search() {
         let path = Path::new("/w/sub/notes.txt");
         for command in
             ["cat notes.txt", "head ./notes.txt|wc", "cat /w/sub/notes.txt", "x=<notes.txt"]
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn walked_files_are_left_out_and_told_and_named_ones_are_not() {
+    async fn read_only_command_reruns_without_secret_files_and_reports_them() {
         let (mut cx, call) = (cx(), CallId::new("call"));
         cx.grant.can_repeat = true;
         let path = PathBuf::from("/w/.env");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_must_not_run_again_says_what_it_could_not_open() {
+    async fn command_that_cannot_be_rerun_reports_the_files_it_could_not_open() {
         let (mut cx, call) = (cx(), CallId::new("call"));
         let path = PathBuf::from("/w/.env");
         for (can_repeat, can_leave_out) in [(false, true), (true, false)] {

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_in_dependencies_count_unless_they_are_made_for_tests() {
+    fn key_files_in_dependencies_are_secret_except_test_keys() {
         let suspicion =
             |path: &str| assess_path(Path::new(path), is_of_dependencies(Path::new(path)));
         for (path, expected) in [
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn content_tells_keys_and_secret_values_from_translations() {
+    fn secret_file_content_is_distinguished_from_translations() {
         let begin = ["-----BEGIN RSA ", "PRIVATE KEY-----"].concat();
         assert!(holds_key(&format!("Bag Attributes\n{begin}\nMIIE\n")));
         assert!(holds_key(&format!("{{\"private_key\": \"{begin}\\nMIIE\"}}")));

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_limit_in_milliseconds_is_told_from_one_in_seconds() {
+    fn timeout_in_milliseconds_is_distinguished_from_seconds() {
         for (timeout, is_of_step, seconds) in [
             (0.0, false, 1),
             (30.0, false, 30),

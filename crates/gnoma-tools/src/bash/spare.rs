@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_is_told_a_whole_order_and_then_no_more() {
+    async fn spare_shell_receives_one_order_and_then_end_of_input() {
         let mut process = spare("cat; exit 3").run(b"order").unwrap();
         let mut text = String::new();
         let ending = process.wait_for_end(|piece| text.push_str(piece)).await;
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_of_a_command_is_known_before_that_of_its_launcher() {
+    async fn spare_shell_reports_the_command_exit_before_its_launcher_ends() {
         // It never ends by itself, and lets go of its output.
         let script = r"exec >&2; cat >/dev/null; printf '\0\3\1' >&0; exec sleep 600";
         let mut process = spare(script).run(b"order").unwrap();
@@ -89,14 +89,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_has_ended_runs_nothing() {
+    async fn spare_shell_that_has_exited_runs_no_command() {
         let mut gone = spare("exit 0");
         gone.child.wait().await.unwrap();
         assert!(gone.run(b"order").is_none());
     }
 
     #[tokio::test]
-    async fn an_order_that_is_too_long_is_not_given() {
+    async fn spare_shell_rejects_an_order_above_the_size_limit() {
         assert!(spare("cat").run(&vec![0; MAX_ORDER_BYTES + 1]).is_none());
     }
 }

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn absent_names_of_the_workspace_are_not_held_and_others_are() {
+    fn missing_protected_files_of_the_workspace_are_checked_after_the_command() {
         let (root, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let of = |folder: &tempfile::TempDir, name: &str| folder.path().join(name);
         fs::create_dir(of(&root, ".vscode")).unwrap();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_behind_a_link_to_elsewhere_are_left_alone() {
+    fn stray_files_behind_a_symlink_to_outside_are_not_moved() {
         let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let roots = [root.path().to_owned()];
         fs::create_dir(root.path().join("own")).unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_get_a_free_name() {
+    fn stray_files_are_renamed_to_a_free_name() {
         let root = tempfile::tempdir().unwrap();
         for _ in 0..3 {
             fs::create_dir(root.path().join(".vscode")).unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_renamed_although_the_command_has_prevented_it() {
+    fn stray_files_are_renamed_in_a_read_only_folder() {
         let root = tempfile::tempdir().unwrap();
         let of = |name: &str| root.path().join(name);
         fs::write(of(".mcp.json.held"), "").unwrap();

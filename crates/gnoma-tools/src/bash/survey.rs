@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_what_would_be_found() {
+    fn workspace_survey_cache_equals_a_fresh_scan() {
         let folder = workspace(&["src/main.rs", "deep/er/file", "vendor/a/.git/config"]);
         std::thread::sleep(FINE_STEP * 2);
         let roots = [folder.path().to_owned()];
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_below_the_workspace_are_found_with_their_folders() {
+    fn survey_finds_secret_files_in_the_workspace() {
         let folder = workspace(&[
             ".env",
             "api/.env.local",
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_found_however_deep_and_among_however_many() {
+    fn survey_finds_secret_files_in_deep_and_large_folders() {
         let deep = "a/".repeat(40) + ".env";
         let decoys: Vec<String> = (0..200).map(|number| format!("decoys/{number}/.env")).collect();
         let others: Vec<String> = (0..5_000).map(|number| format!("many/{number}")).collect();
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn content_and_other_names_of_a_file_make_it_a_secret_and_are_looked_at_again() {
+    fn survey_rechecks_file_content_and_hard_links_for_secrets() {
         let folder = workspace(&[".env", "notes.txt", "sub/auth.json", "sub/plain.json"]);
         let at = |name: &str| folder.path().join(name);
         let mut memory = SurveyMemory::default();
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_with_very_many_secrets_is_one() {
+    fn survey_reports_a_folder_with_very_many_secrets_as_one() {
         let files: Vec<String> =
             (0..=MAX_SECRETS_OF_FOLDER).map(|number| format!("keys/{number}.key")).collect();
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_looked_at_is_sealed_by_the_folder_below_the_root() {
+    fn survey_seals_top_level_folders_that_exceed_its_limit() {
         let folder = workspace(&["a/b/c/notes", "d/.env", "d/e/f", "plain"]);
         let roots = [folder.path().to_owned()];
         let limits = SurveyLimits { folders: 3, ..SurveyLimits::MACHINE };

@@ -138,7 +138,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn each_guarded_file_is_named_first_and_none_is_kept_unasked(tree in tree_strategy()) {
+    fn trial_question_lists_guarded_files_first_and_saves_none_without_approval(tree in tree_strategy()) {
         let tried = TriedTree::from_tree(&tree);
         let asked = tried.change_question();
         let guarded: Vec<_> = tried
@@ -175,7 +175,7 @@ impl TriedTree {
 }
 
 #[test]
-fn kinds_targets_and_modes_of_changes_are_told() {
+fn trial_question_shows_change_kinds_symlink_targets_and_executable_bits() {
     let tree = [
         ("!0.txt", LeftEntry::File),
         (".husky/pre-commit", LeftEntry::Program),
@@ -209,7 +209,7 @@ fn kinds_targets_and_modes_of_changes_are_told() {
 }
 
 #[test]
-fn links_that_lead_to_secrets_of_the_workspace_are_named() {
+fn trial_question_names_new_symlinks_to_workspace_secrets() {
     let tree = [
         ("a/b/f", LeftEntry::LinkToSecret),
         ("plain", LeftEntry::LinkToSecret),
@@ -226,7 +226,7 @@ fn links_that_lead_to_secrets_of_the_workspace_are_named() {
 }
 
 #[test]
-fn a_yes_to_all_keeps_nothing_that_was_too_much_to_name() {
+fn trial_approve_all_does_not_save_guarded_files_that_were_not_named() {
     let tree: Vec<_> =
         (0..260).map(|number| (format!(".vscode/{number}"), LeftEntry::File)).collect();
     let asked = TriedTree::from_tree(&tree).change_question();
@@ -235,7 +235,7 @@ fn a_yes_to_all_keeps_nothing_that_was_too_much_to_name() {
 }
 
 #[test]
-fn programs_and_scripts_of_the_home_are_not_kept_unasked() {
+fn trial_changes_to_programs_and_scripts_of_the_home_need_approval() {
     for name in [
         ".local/bin/tool",
         "bin/t2",

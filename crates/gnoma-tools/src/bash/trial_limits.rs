@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secret_that_a_command_names_is_a_limit_even_if_the_command_ends_well() {
+    fn trial_limit_reports_a_named_secret_even_if_the_command_succeeds() {
         let met = [PathBuf::from("/w/.env")];
         let ended = (ShellEnd::Code(0), "");
         let find = |is_named| {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn question_about_places_outside_names_each_of_them() {
+    fn trial_limit_question_names_every_path_outside_the_workspace() {
         let paths: Vec<_> = (0..9).map(|number| PathBuf::from(format!("/home/{number}"))).collect();
         let limit = TrialLimit::at_outside_names(Trial::Ask, &paths).unwrap();
         let question = limit.question("ls \"$x\"", &[]);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn server_that_was_missed_is_a_limit_even_if_the_command_ends_well() {
+    fn trial_limit_reports_an_unreachable_server_even_if_the_command_succeeds() {
         let ended = (ShellEnd::Code(0), "ECONNREFUSED");
         let find = |trial, missed| {
             TrialLimit::find(trial, &Changes::default(), ended, (&[], false), missed)

@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn report_says_what_happened_to_the_changes() {
+    fn trial_report_says_whether_changes_were_saved() {
         for (code, end) in [(0, TrialEnd::Kept), (7, TrialEnd::NotKept)] {
             let outcome =
                 command_outcome("make".into(), ShellEnd::Code(code), "out".into(), Some(""));

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn editor_that_is_only_shown_was_not_wanted() {
+    fn editor_variable_in_output_is_not_mistaken_for_a_failed_editor() {
         for output in [
             "EDITOR=gnoma-has-no-editor\nPAGER=cat",
             "declare -x EDITOR=\"gnoma-has-no-editor\"",
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn command_that_ends_at_a_question_is_told_how_to_answer() {
+    fn command_that_stops_at_a_prompt_gets_a_hint_to_pass_input() {
         for output in
             ["(1/1) Stage this hunk [y,n,q,?]? ", "Password: ", ">>> ", "(gdb) ", "a\n[y/N] "]
         {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_git_are_added_to_those_that_are_there() {
+    fn git_editor_settings_are_added_to_existing_git_config_variables() {
         let value = |inherited: &[(&str, &str)], name: &str| {
             let inherited =
                 inherited.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

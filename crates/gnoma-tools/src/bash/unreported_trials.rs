@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn archives_and_copies_of_folders_with_secrets_may_have_met_them() {
+    fn archive_or_copy_of_a_folder_with_secrets_may_contain_them() {
         let zip: &[u8] = b"PK\x03\x04";
         for (command, left) in [
             ("tar czf s.tgz sub >/dev/null 2>&1 || true", ("s.tgz", &b"\x1f\x8b"[..])),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_written_has_met_nothing() {
+    fn written_files_are_not_suspected_to_contain_secrets() {
         for (command, left) in [
             ("make", ("main.o", &b"\x7fELF"[..])),
             ("black .", ("README.md", b"new")),

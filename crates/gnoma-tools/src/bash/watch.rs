@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_piece_goes_at_once_and_the_next_are_gathered() {
+    fn progress_output_is_sent_at_once_and_then_batched() {
         let (sender, mut receiver) = mpsc::channel(8);
         let start = Instant::now();
         let mut watch = ProgressWatch::new(CallId::new("c"), sender, start);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_channel_keeps_the_newest_text_in_bounded_memory() {
+    fn progress_for_a_full_channel_retains_the_newest_text_in_bounded_memory() {
         let (sender, mut receiver) = mpsc::channel(1);
         let start = Instant::now();
         let mut watch = ProgressWatch::new(CallId::new("c"), sender, start);

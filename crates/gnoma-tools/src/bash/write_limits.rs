@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn temporary_files_that_are_too_large_are_noticed_by_the_next_command_too() {
+    async fn disk_limit_for_temporary_files_also_stops_the_next_command() {
         let folder = tempfile::tempdir().unwrap();
         let limits = RoomLimits { own: 1 << 20, share: u64::MAX, left: 0, step: 0 };
         let watch = Arc::new(RoomWatch { limits, seen: Mutex::default() });
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn many_commands_that_write_little_are_counted_together() {
+    fn disk_usage_is_recounted_after_many_small_writes() {
         let mut seen = FreeRoom::default();
         let due: Vec<_> = [100, 97, 94, 95, 91, 90, 89, 200, 195, 190]
             .map(|now| seen.is_count_due(now, 10))
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_files_take_is_counted_and_links_are_not_followed() {
+    fn disk_usage_counts_files_and_does_not_follow_symlinks() {
         let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(elsewhere.path().join("large"), vec![1; 1 << 20]).unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("link")).unwrap();

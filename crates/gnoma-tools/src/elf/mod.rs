@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn their_specs_are_short_and_name_the_agents_that_can_be_used() {
+    fn elf_tool_specs_are_short_and_name_the_available_agents() {
         let lean = |leads| elf_tools(Vec::new(), leads)[0].lean_spec().cloned();
         assert!(lean(false).is_none(), "only who leads has small models lead");
         let lean = lean(true).unwrap();
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn call_that_needs_whole_work_fails_with_an_elf_that_did_not_complete_it() {
+    fn elf_call_that_needs_complete_work_fails_if_an_elf_did_not_complete() {
         let ended = |end, unattended_denial| {
             let last = ChildStatus { unattended_denial, ..ChildStatus::default() };
             let (text, took) = ("half".to_owned(), Duration::ZERO);

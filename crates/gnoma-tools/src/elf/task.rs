@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_becomes_a_session_with_its_limits() {
+    fn elf_task_sets_session_agent_model_and_limits() {
         let all = read(&json!([
             "look around",
             {"task": "Review it.\nAll of it.", "agent": "reviewer", "name": "my review!", "folder": "sub",
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_started_is_said_in_a_sentence() {
+    fn invalid_elf_tasks_are_explained() {
         let eleven: Vec<_> = (0..11).map(|n| json!(format!("task {n}"))).collect();
         for (tasks, why) in [
             (json!([]), "one call starts 1 to 10 elfs, not 0"),
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_short_and_plain() {
+    fn elf_names_are_sanitized_and_truncated() {
         assert_eq!(sanitize_name("  "), "elf");
         assert_eq!(sanitize_name("Ärger & Co"), "rger---Co");
         assert_eq!(sanitize_name(&"x".repeat(99)).len(), MAX_NAME_BYTES);

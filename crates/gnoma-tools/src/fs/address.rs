@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn home_and_working_folder_are_put_for_what_stands_for_them() {
+    fn tilde_home_and_pwd_are_expanded_in_paths() {
         for (given, path) in [
             ("~/x", "/home/me/x"),
             ("~", "/home/me"),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn file_addresses_are_paths_of_this_machine() {
+    fn file_urls_are_converted_to_local_paths() {
         for (given, path) in [
             ("file:///etc/hosts", "/etc/hosts"),
             ("FILE:///a%20b/%C3%A9.txt", "/a b/é.txt"),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shell_would_replace_is_refused_unless_it_is_there() {
+    fn path_with_shell_variables_or_tilde_is_refused_unless_it_exists() {
         let bench = Bench::new();
         let folder = bench.path("");
         for given in ["~root/x", "~", "~/x", "$HOME/x", "$PROJECT_ROOT/x", "${TMPDIR}/x", "~x"] {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_white_space_and_backslashes_around_a_name_that_is_there_are_left_out() {
+    fn quotes_blanks_and_escapes_around_an_existing_path_are_removed() {
         let bench = Bench::new();
         bench.put("My File.txt", "");
         bench.put("a\\b", "");
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn backslashes_between_names_are_slashes_where_the_folder_is_there() {
+    fn backslash_path_separators_are_converted_if_the_folder_exists() {
         let bench = Bench::new();
         bench.put("src/main.rs", "");
         bench.put("src/a/b.rs", "");

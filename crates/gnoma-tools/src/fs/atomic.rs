@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn parents_are_made_and_nothing_else_is_left() {
+    fn atomic_write_creates_parent_folders_and_leaves_no_temporary_file() {
         let bench = Bench::new();
         replace_in(&bench, "a/b/c.txt", "hello").unwrap();
         assert_eq!(bench.get("a/b/c.txt"), b"hello");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_gets_the_bits_any_new_file_gets() {
+    fn atomic_write_of_a_new_file_uses_the_default_permission_bits() {
         let bench = Bench::new();
         bench.put("plain", "");
         replace_in(&bench, "ours", "x").unwrap();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_project_stay_one_file_and_others_keep_the_old_content() {
+    fn atomic_write_updates_workspace_hard_links_and_splits_those_in_git_hooks() {
         let bench = Bench::new();
         for (other, written) in [("sub/b", WrittenNames::All), (".git/hooks/b", WrittenNames::One)]
         {
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_a_link_and_its_target_is_written() {
+    fn atomic_write_follows_a_symlink_and_preserves_it() {
         let bench = Bench::new();
         bench.put("real/file", "old");
         std::os::unix::fs::symlink("real/file", bench.path("link")).unwrap();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_leads_nowhere_is_refused() {
+    fn atomic_write_through_a_dangling_symlink_is_refused() {
         let bench = Bench::new();
         std::os::unix::fs::symlink("/nowhere/at/all", bench.path("link")).unwrap();
         assert!(replace_in(&bench, "link", "new").is_err());
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_protected_file_is_left_alone() {
+    fn atomic_write_refuses_a_read_only_file() {
         let bench = Bench::new();
         bench.put("fixed", "old");
         fs::set_permissions(bench.path("fixed"), Permissions::from_mode(0o444)).unwrap();
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_takes_no_files_is_reported() {
+    fn atomic_write_into_an_unwritable_folder_is_an_error() {
         let (path, name) = ("/proc/gnoma-test".into(), "x".into());
         let target = Target { path, name, found_as: None };
         let shared = FileTools::new(&ToolOptions::default());

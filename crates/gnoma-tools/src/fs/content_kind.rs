@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_bytes_decide() {
+    fn content_kind_is_detected_from_magic_bytes() {
         let cases: [(&[u8], ContentKind); 10] = [
             (b"\x89PNG\r\n\x1a\n\0\0", ContentKind::Image("image/png")),
             (b"\xff\xd8\xff\xe0", ContentKind::Image("image/jpeg")),

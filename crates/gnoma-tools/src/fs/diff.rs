@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diff_names_both_sides_and_keeps_three_lines_around() {
+    fn diff_has_file_headers_and_three_context_lines() {
         let old = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n";
         let new = b"1\n2\n3\n4\nfive\n6\n7\n8\n9\n";
         let diff = Diff::from_contents("n.txt", Some(old), new);
@@ -106,13 +106,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_final_line_end_is_seen() {
+    fn diff_shows_a_missing_newline_at_end_of_file() {
         let diff = Diff::from_contents("a", Some(b"x"), b"x\n");
         assert!(diff.for_model().contains("\\ No newline at end of file"));
     }
 
     #[test]
-    fn what_marks_and_encodes_a_text_is_not_in_its_diff() {
+    fn diff_omits_bom_and_decodes_utf16() {
         let diff =
             Diff::from_contents("a", Some(b"\xef\xbb\xbfx\n"), b"\xef\xbb\xbfy\n").for_model();
         assert_eq!(diff, "@@ -1 +1 @@\n-x\n+y\n");
@@ -122,13 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn deleted_file_is_told_by_its_name() {
+    fn diff_of_a_deleted_file_names_the_file() {
         let diff = Diff::from_deletion("a/out", b"x\n").for_people().unwrap();
         assert_eq!(diff, "--- a/a/out\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
     }
 
     #[test]
-    fn long_diffs_say_what_is_left_out() {
+    fn long_diff_says_how_many_lines_are_omitted() {
         let new = "line\n".repeat(MAX_LINES_FOR_PEOPLE + 5);
         let diff = Diff::from_contents("a", None, new.as_bytes());
         let people = diff.for_people().unwrap();

@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_encoding_is_shown_as_text_and_written_back() {
+    fn bom_utf16_and_windows_1252_files_round_trip_as_text() {
         let utf16 = |bytes: &[u8]| bytes.to_vec();
         for (content, text, name) in [
             (b"\xef\xbb\xbfhi\n".to_vec(), "hi\n", None),
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn lone_carriage_returns_are_line_ends_where_there_are_no_others() {
+    fn cr_only_line_endings_are_decoded_and_restored() {
         for (content, text) in [
             (&b"one\rtwo\rthree\r"[..], "one\ntwo\nthree\n"),
             (b"a,b\rc,d", "a,b\nc,d"),
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_come_back_the_same_stays_bytes() {
+    fn content_that_would_not_round_trip_is_not_decoded() {
         for content in [
             &b"caf\xe9 and caf\xc3\xa9"[..],
             b"\xff\xfeh",
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_character_that_the_encoding_lacks_is_named() {
+    fn unencodable_character_error_names_character_and_line() {
         let (form, _) = TextForm::decode(b"caf\xe9\n");
         let error = form.encode("a\nb→\n".into()).unwrap_err();
         assert_eq!(error, UnencodableCharacter { character: '→', line: 2 });
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_are_kept_when_a_text_is_replaced() {
+    fn crlf_and_mixed_line_endings_are_preserved_when_text_is_replaced() {
         for (old, new, text) in [
             (&b"a\r\nb\r\n"[..], "a\nc\nd\n", &b"a\r\nc\r\nd\r\n"[..]),
             (b"a\r\nb\nc\r\nd\n", "a\nb\nx\nc\ny\nd\n", b"a\r\nb\nx\nc\r\ny\r\nd\n"),
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_stay_in_lines_that_are_as_before() {
+    fn invalid_utf8_bytes_survive_in_unchanged_lines() {
         let old = b"caf\xc3\xa9\nbad \xe9 byte\nend\n";
         assert_eq!(
             replaced(old, "café\nbad \u{fffd} byte\nnew\n"),
@@ -434,7 +434,7 @@ mod tests {
     proptest! {
         /// Whatever is decoded is encoded to the same bytes, and replacing a text by what was shown changes nothing.
         #[test]
-        fn nothing_hidden_is_lost(
+        fn decoded_text_always_encodes_to_the_same_bytes(
             pieces in prop::collection::vec(prop_oneof![
                 Just(&b"a"[..]), Just(&b"\n"[..]), Just(&b"\r\n"[..]), Just(&b"\xe9"[..]), Just("é".as_bytes()),
                 Just(&b"\x80"[..]), Just(&b"b c"[..]),

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_newest_file_comes_first() {
+    async fn glob_lists_the_newest_file_first() {
         let bench = Bench::new();
         put_aged(&bench, "src/old.rs", 90);
         put_aged(&bench, "src/deep/new.rs", 10);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn more_than_the_limit_keeps_the_newest() {
+    async fn glob_above_the_limit_lists_the_newest_files() {
         let bench = Bench::new();
         for n in 0..MAX_FILES + 3 {
             put_aged(&bench, &format!("f{n:03}"), n as u64);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_is_no_place_to_search() {
+    async fn glob_in_a_file_instead_of_a_folder_is_an_error() {
         let bench = Bench::new();
         bench.put("a", "");
         let refusal = bench.failed("fs.glob", json!({"pattern": "*", "path": "a"})).await;

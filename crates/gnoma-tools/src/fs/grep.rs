@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn matches_come_in_the_order_of_files_and_lines() {
+    async fn grep_matches_are_sorted_by_file_and_line() {
         let found = project().done("fs.grep", json!({"pattern": "^fn \\w+"})).await;
         let expected = "docs/a.md:1:fn in docs\nsrc/a.rs:2:fn one() {}\nsrc/b.rs:1:fn two() {}\nsrc/b.rs:2:fn three() {}";
         assert_eq!(found, expected);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn secrets_of_a_searched_folder_are_left_out_and_told_of() {
+    async fn grep_skips_secret_files_and_names_them() {
         let bench = Bench::new();
         bench.put("src/a.rs", "let key = 1;\n");
         bench.put("certs/server.key", "key of a server\n");
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_grant_for_a_secret_opens_it() {
+    fn grep_opens_a_secret_file_only_with_a_grant_for_it() {
         let bench = Bench::new();
         let mut cx = bench.cx();
         let key = bench.path("certs/server.key");
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_end_is_a_line_end_in_either_form() {
+    async fn grep_dollar_anchor_matches_before_crlf() {
         let found = project().done("fs.grep", json!({"pattern": "three\\(\\) \\{\\}$"})).await;
         assert_eq!(found, "src/b.rs:2:fn three() {}");
     }
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn encodings_are_searched_as_text() {
+    async fn grep_searches_utf16_and_bom_files_as_text() {
         let utf16 = |bytes: fn(u16) -> [u8; 2]| {
             "\u{feff}hé\r\n\u{1d11e} x\n".encode_utf16().flat_map(bytes).collect::<Vec<u8>>()
         };
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_answer_says_that_there_is_more() {
+    async fn grep_says_if_there_are_more_results_than_the_limit() {
         let bench = Bench::new();
         bench.put("a", "x\n".repeat(300));
         let default = bench.done("fs.grep", json!({"pattern": "x"})).await;
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_line_is_shown_around_its_match() {
+    async fn grep_shows_a_long_line_around_its_match() {
         let bench = Bench::new();
         bench.put("min.js", format!("{}needle{}\n", "ä".repeat(1000), "b".repeat(1000)));
         let found = bench.done("fs.grep", json!({"pattern": "needle"})).await;
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cancelled_search_ends() {
+    async fn cancelled_grep_is_interrupted() {
         let bench = project();
         bench.stop.cancel();
         let outcome = bench.outcome("fs.grep", json!({"pattern": "fn"})).await;

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_writer_is_told_who_has_the_file_until_that_one_ends() {
+    fn write_lease_conflict_names_the_elf_that_holds_the_file() {
         let (parent, one, two) = family();
         try_take(&one).unwrap();
         try_take(&one).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_writer_waits_a_little() {
+    fn write_lease_waits_for_a_short_conflict() {
         let (_, one, two) = family();
         try_take(&one).unwrap();
         let waiting = thread::spawn(move || try_take(&two));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_elf_takes_what_those_above_it_have_but_not_while_they_write() {
+    fn elf_takes_over_a_write_lease_of_its_parent_unless_the_parent_is_writing() {
         let (parent, one, _) = family();
         let stop = CancellationToken::new();
         let writing = parent.acquire_lease(Path::new("/w/a"), "a", &stop).unwrap();

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knowledge_follows_content_not_time() {
+    fn read_files_are_compared_by_content_not_by_modification_time() {
         let path = Path::new("/folder/a");
         let ledger = Ledger::default();
         assert_eq!(ledger.familiarity_of(path, b"one"), Familiarity::Unseen);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_sight_is_forgotten_first() {
+    fn oldest_read_file_record_is_evicted_first() {
         let ledger = Ledger::default();
         for n in 0..=MAX_FILES {
             ledger.record_seen(Path::new(&format!("/nowhere/{n}")), b"x");

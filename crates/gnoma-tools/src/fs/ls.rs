@@ -154,7 +154,7 @@ mod tests {
     use crate::fs::testing::Bench;
 
     #[tokio::test]
-    async fn folders_come_first_and_everything_is_shown() {
+    async fn ls_lists_folders_first_and_includes_hidden_files() {
         let bench = Bench::new();
         bench.put("b.txt", "12345");
         bench.put(".env", "");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn empty_missing_and_crowded_folders_are_said_to_be_so() {
+    async fn ls_reports_empty_missing_and_truncated_folders() {
         let bench = Bench::new();
         assert_eq!(bench.done("fs.ls", json!({"path": "."})).await, "`.` is empty");
         let missing = bench.failed("fs.ls", json!({"path": "nope"})).await;

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn specs_are_terse() {
+    fn file_tool_specs_stay_within_their_token_budget() {
         // About four characters of a schema make a token; every request carries every spec.
         let tokens = [110, 110, 140, 110, 110, 110];
         for (tool, tokens) in file_tools(&ToolOptions::default()).iter().zip(tokens) {

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_exists_is_resolved_and_the_rest_is_kept() {
+    fn resolve_links_resolves_existing_symlinks_and_retains_missing_parts() {
         let bench = tempfile::tempdir().unwrap();
         let root = bench.path().canonicalize().unwrap();
         fs::create_dir(root.join("real")).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_opening_refuse_a_link_anywhere() {
+    fn open_without_links_refuses_symlinks_in_any_path_part() {
         let bench = tempfile::tempdir().unwrap();
         let root = bench.path().canonicalize().unwrap();
         fs::create_dir(root.join("real")).unwrap();

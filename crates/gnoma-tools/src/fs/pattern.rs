@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn globs_mean_names_or_paths() {
+    fn glob_without_slash_matches_file_names_and_with_slash_matches_paths() {
         assert!(matches("*.rs", "a/b/c.rs"));
         assert!(matches("**/*.rs", "c.rs"));
         assert!(matches("src/**/*.rs", "src/a/b.rs"));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn globs_mean_names_as_they_are_typed() {
+    fn glob_matches_unicode_spaces_and_quotes_as_typed() {
         assert!(matches("Shot * PM.png", "a/Shot 3.04\u{202f}PM.png"));
         assert!(matches("v\u{a0}*/cafe\u{301}.txt", "v 1/café.txt"));
         assert!(matches("*'s.txt", "it’s.txt"));

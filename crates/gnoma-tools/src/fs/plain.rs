@@ -47,7 +47,7 @@ mod tests {
     use super::{super::testing::Bench, *};
 
     #[test]
-    fn lines_come_as_they_are() {
+    fn plain_read_returns_lines_without_numbers() {
         let bench = Bench::new();
         bench.put("a", "one\ntwo\r\nthree");
         bench.put("empty", "");

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_saved_in_the_editor_is_read_and_not_written_over() {
+    async fn read_returns_unsaved_editor_text_and_edits_do_not_overwrite_it() {
         let bench = with_editor("new\ntext\n");
         bench.put("a.txt", "old\ntext\n");
         let output = bench.output("fs.read", json!({"path": "a.txt"})).await;
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_editor_that_says_nothing_or_too_much_changes_nothing() {
+    async fn read_ignores_editor_text_that_is_empty_or_too_large() {
         let bench = with_editor("");
         bench.put("a.txt", "old\n");
         assert_eq!(bench.done("fs.read", json!({"path": "a.txt"})).await, "1\told");
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn offset_skips_and_limit_stops_and_the_rest_is_named() {
+    async fn read_offset_and_limit_select_lines_and_name_the_next_offset() {
         let bench = Bench::new();
         bench.put("a.txt", "1\n2\n3\n4\n5");
         let part = bench.done("fs.read", json!({"path": "a.txt", "offset": 1, "limit": 2})).await;
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn odd_bytes_are_shown_not_refused() {
+    async fn read_shows_bom_crlf_and_non_utf8_files_as_text() {
         let bench = Bench::new();
         bench.put("bom.txt", "\u{feff}a\r\nb\r\n");
         bench.put("latin.txt", b"caf\xe9\n");
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn long_lines_and_long_files_are_cut_and_say_so() {
+    async fn read_truncates_long_lines_and_long_files_with_a_note() {
         let bench = Bench::new();
         bench.put("wide.txt", "ä".repeat(MAX_LINE_CHARS + 10));
         bench.put("long.txt", "0123456789\n".repeat(10_000));
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pictures_come_back_as_pictures() {
+    async fn read_returns_images_as_images() {
         let bench = Bench::new();
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01rest";
         bench.put("misnamed.txt", png);
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_text_is_named_with_its_size() {
+    async fn read_of_a_binary_file_names_its_size() {
         let bench = Bench::new();
         bench.put("a.bin", b"\x7fELF\0\0");
         bench.put("huge.png", {
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_is_listed() {
+    async fn read_of_a_folder_lists_it() {
         let bench = Bench::new();
         bench.put("folder/x", "");
         let listed = bench.done("fs.read", json!({ "path": "folder" })).await;
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pipe_is_refused_instead_of_waited_for() {
+    async fn read_of_a_named_pipe_is_refused() {
         let bench = Bench::new();
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(

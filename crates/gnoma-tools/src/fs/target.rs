@@ -260,7 +260,7 @@ mod tests {
     use crate::fs::testing::Bench;
 
     #[test]
-    fn a_call_stays_in_the_workspace_and_what_it_was_granted() {
+    fn file_tool_call_stays_in_the_workspace_and_granted_paths() {
         let (bench, elsewhere) = (Bench::new(), tempfile::tempdir().unwrap());
         let outside = elsewhere.path().canonicalize().unwrap();
         std::os::unix::fs::symlink(&outside, bench.path("link")).unwrap();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_leads_elsewhere_than_when_it_was_judged_is_refused() {
+    fn symlink_changed_after_the_permission_check_is_refused() {
         let bench = Bench::new();
         let mut cx = bench.cx();
         cx.grant.target = Some(bench.path("harmless"));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_relative_inside_the_folder() {
+    fn target_names_are_relative_inside_the_workspace() {
         let bench = Bench::new();
         let name = |given: &str| Target::from_call(&bench.cx(), given, &|_| None).unwrap().name;
         assert_eq!(name("./a//b"), "a/b");

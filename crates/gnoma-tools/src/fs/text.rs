@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_reader_fails() {
+    fn cancelled_reader_fails() {
         let stop = CancellationToken::new();
         stop.cancel();
         let mut out = Vec::new();

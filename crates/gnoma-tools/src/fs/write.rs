@@ -231,7 +231,7 @@ mod tests {
     use crate::{ToolOptions, fs::testing::Bench};
 
     #[tokio::test]
-    async fn a_new_file_is_made_with_its_folders_and_shown_as_a_diff() {
+    async fn write_creates_parent_folders_and_returns_a_diff() {
         let bench = Bench::new();
         let arguments = json!({"path": "a/b.txt", "content": "one\ntwo\n"});
         let preview = bench.preview("fs.write", &arguments);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_or_edit_that_would_fail_is_known_before_anybody_is_asked() {
+    async fn write_or_edit_that_would_fail_is_refused_before_the_permission_question() {
         let bench = Bench::new();
         bench.put("a", "precious\n");
         let write = json!({"path": "a", "content": "new\n"});
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_written_here_may_be_written_again() {
+    async fn write_may_overwrite_a_file_that_it_has_written_itself() {
         let bench = Bench::new();
         bench.put("empty", "");
         for content in ["one", "two", "two"] {
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_model_does_not_see_of_a_file_is_kept_when_it_is_written_whole() {
+    async fn write_preserves_bom_line_endings_and_encoding_of_the_file() {
         for (old, content, new, said) in [
             (&b"\xef\xbb\xbfhello\n"[..], "bye\n", &b"\xef\xbb\xbfbye\n"[..], "byte order mark"),
             (b"a\r\nb\r\n", "a\nc\n", b"a\r\nc\r\n", "CRLF line ends"),
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_character_that_a_files_encoding_lacks_is_refused() {
+    async fn write_refuses_a_character_that_the_file_encoding_lacks() {
         let bench = Bench::new();
         bench.put("a", b"caf\xe9\n");
         bench.done("fs.read", json!({"path": "a"})).await;
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_binary_file_may_be_replaced_once_it_was_named_as_such() {
+    async fn write_may_replace_a_binary_file_after_a_read_reported_it() {
         let bench = Bench::new();
         bench.put("a.bin", b"\0\x01");
         bench.failed("fs.read", json!({"path": "a.bin"})).await;

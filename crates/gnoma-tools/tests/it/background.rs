@@ -30,7 +30,7 @@ async fn a_job_is_started_polled_and_reported() {
 }
 
 #[tokio::test]
-async fn what_may_only_run_on_trial_does_not_run_in_the_background() {
+async fn command_on_trial_does_not_run_in_the_background() {
     let bench = Bench::new().on_trial();
     let arguments = json!({ "command": "echo x > made", "background": true });
     let refused = bench.call("bash", &arguments).await;
@@ -41,7 +41,7 @@ async fn what_may_only_run_on_trial_does_not_run_in_the_background() {
 }
 
 #[tokio::test]
-async fn a_job_reads_what_is_sent() {
+async fn background_job_receives_sent_input() {
     let bench = Bench::new();
     bench.start("cat", 1).await;
     for line in ["hello", "wörld"] {
@@ -52,7 +52,7 @@ async fn a_job_reads_what_is_sent() {
 }
 
 #[tokio::test]
-async fn a_job_that_does_not_read_does_not_hold_the_session_up() {
+async fn sending_to_a_background_job_that_does_not_read_times_out() {
     let bench = Bench::new();
     bench.start("sleep 60", 1).await;
     let send = bench.job(json!({ "action": "send", "id": 1, "input": "x".repeat(1 << 20) }));
@@ -61,7 +61,7 @@ async fn a_job_that_does_not_read_does_not_hold_the_session_up() {
 }
 
 #[tokio::test]
-async fn a_killed_job_is_gone_with_all_it_started() {
+async fn killing_a_background_job_kills_its_child_processes() {
     let bench = Bench::new();
     bench.start("echo up; sleep 60 & echo $! > child; wait", 1).await;
     let child = bench.pid("child").await;
@@ -73,7 +73,7 @@ async fn a_killed_job_is_gone_with_all_it_started() {
 }
 
 #[tokio::test]
-async fn a_job_lasts_as_long_as_what_its_shell_left_behind() {
+async fn background_job_runs_until_its_last_child_process_ends() {
     let bench = Bench::new();
     bench.start("sleep 60 & echo $! > child", 1).await;
     let child = bench.pid("child").await;
@@ -86,7 +86,7 @@ async fn a_job_lasts_as_long_as_what_its_shell_left_behind() {
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_leaves_jobs_alone_and_the_last_tool_takes_them_along() {
+async fn background_jobs_survive_a_cancelled_turn_and_end_with_the_session() {
     let mut bench = Bench::new();
     bench.start("sleep 60 & echo $! > child; wait", 1).await;
     let child = bench.pid("child").await;
@@ -98,7 +98,7 @@ async fn a_cancelled_turn_leaves_jobs_alone_and_the_last_tool_takes_them_along()
 }
 
 #[tokio::test]
-async fn there_is_a_limit_that_ended_jobs_do_not_count_towards() {
+async fn background_job_limit_does_not_count_ended_jobs() {
     let bench = Bench::new();
     bench.start("echo short", 1).await;
     bench.poll_until(1, "Exit code 0").await;
@@ -119,7 +119,7 @@ async fn there_is_a_limit_that_ended_jobs_do_not_count_towards() {
 }
 
 #[tokio::test]
-async fn a_job_may_write_without_end() {
+async fn background_job_with_endless_output_is_truncated() {
     let bench = Bench::new();
     bench.start("yes", 1).await;
     bench.poll_until(1, "bytes left out").await;
@@ -128,7 +128,7 @@ async fn a_job_may_write_without_end() {
 }
 
 #[tokio::test]
-async fn calls_that_make_no_sense_are_told_so() {
+async fn invalid_job_tool_calls_are_explained() {
     let bench = Bench::new();
     assert_eq!(text(&bench.job(json!({ "action": "list" })).await), "no jobs");
     for (arguments, complaint) in [

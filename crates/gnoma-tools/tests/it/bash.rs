@@ -18,7 +18,7 @@ fn impatient() -> ToolOptions {
 }
 
 #[tokio::test]
-async fn a_command_gives_its_output_and_its_exit_code() {
+async fn bash_returns_output_and_exit_code() {
     let bench = Bench::new();
     let done = bench.command("pwd").await;
     let folder = bench.folder.path().canonicalize().unwrap();
@@ -35,7 +35,7 @@ async fn a_command_gives_its_output_and_its_exit_code() {
 }
 
 #[tokio::test]
-async fn a_signal_is_named() {
+async fn bash_names_the_signal_that_killed_a_command() {
     let killed = Bench::new().command("kill -SEGV $$").await;
     assert!(is_failed(&killed));
     assert_eq!(text(&killed), "Killed by SIGSEGV");
@@ -43,13 +43,13 @@ async fn a_signal_is_named() {
 }
 
 #[tokio::test]
-async fn both_outputs_come_in_the_order_they_were_written() {
+async fn bash_interleaves_stdout_and_stderr_in_written_order() {
     let done = Bench::new().command("for i in 1 2 3; do echo out $i; echo err $i >&2; done").await;
     assert_eq!(text(&done), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3");
 }
 
 #[tokio::test]
-async fn script_that_stops_at_errors_ends_at_its_first_one() {
+async fn bash_script_with_stop_at_error_ends_at_its_first_error() {
     let bench = Bench::new();
     let arguments = json!({ "command": "echo a\nfalse\necho b", "stop_at_error": true });
     let failed = bench.call("bash", &arguments).await;
@@ -59,14 +59,14 @@ async fn script_that_stops_at_errors_ends_at_its_first_one() {
 }
 
 #[tokio::test]
-async fn there_is_nothing_to_read() {
+async fn bash_command_has_an_empty_stdin() {
     let bench = Bench::new();
     let done = timeout(Duration::from_secs(5), bench.command("cat; echo end")).await;
     assert_eq!(text(&done.unwrap()), "end");
 }
 
 #[tokio::test]
-async fn progress_is_one_line_and_its_last_frame() {
+async fn bash_collapses_progress_bars_to_their_last_frame() {
     let bench = Bench::new();
     let frames =
         "for i in $(seq 1 3000); do printf '\\rprogress %d%% ####' $i; done; echo; echo end";
@@ -85,7 +85,7 @@ async fn progress_is_one_line_and_its_last_frame() {
 }
 
 #[tokio::test]
-async fn editors_and_questions_end_at_once_and_a_word_says_so() {
+async fn editors_and_terminal_prompts_end_at_once_with_a_hint() {
     let bench = Bench::new();
     let slow = "#!/bin/sh\nsleep 60\n";
     std::fs::write(bench.folder.path().join("ed.sh"), slow).unwrap();
@@ -132,7 +132,7 @@ async fn editors_and_questions_end_at_once_and_a_word_says_so() {
 }
 
 #[tokio::test]
-async fn program_that_draws_a_screen_and_waits_is_ended_with_advice() {
+async fn full_screen_program_is_stopped_with_advice() {
     let editor = r#"echo 'Output is not to a terminal'; printf '\033[24;1H"f" 1L\033[1;1Hhello\r\n~   '; exec sleep 60"#;
     let watch = "TERM=xterm; printf '\\033[?1049hEvery 2.0s'; sleep 60; printf '\\033[?1049l'";
     for command in [editor, watch] {
@@ -154,7 +154,7 @@ async fn program_that_draws_a_screen_and_waits_is_ended_with_advice() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_shell_is_the_end_and_its_child_becomes_a_job() {
+async fn background_child_of_an_ended_shell_becomes_a_job() {
     let mut bench = Bench::new();
     let start = Instant::now();
     let done = bench.command("sleep 60 & echo $! > child; echo hi").await;
@@ -168,7 +168,7 @@ async fn the_end_of_the_shell_is_the_end_and_its_child_becomes_a_job() {
 }
 
 #[tokio::test]
-async fn a_child_that_never_stops_writing_does_not_hide_the_end() {
+async fn bash_returns_while_a_background_child_continues_to_write() {
     let bench = Bench::new();
     let start = Instant::now();
     let done = bench.command("yes & echo $! > child").await;
@@ -179,7 +179,7 @@ async fn a_child_that_never_stops_writing_does_not_hide_the_end() {
 }
 
 #[tokio::test]
-async fn a_time_out_ends_the_whole_family_and_keeps_the_output() {
+async fn bash_timeout_kills_all_child_processes_and_returns_the_output() {
     let bench = Bench::with(&impatient());
     let start = Instant::now();
     let failed = bench.command(FAMILY).await;
@@ -195,7 +195,7 @@ async fn a_time_out_ends_the_whole_family_and_keeps_the_output() {
 }
 
 #[tokio::test]
-async fn only_a_step_that_times_out_is_told_of_its_own_time_limit() {
+async fn bash_timeout_of_a_task_step_suggests_a_longer_step_time_limit() {
     let bench = Bench::with(&impatient());
     let written = bench.command("set -e\nsleep 5").await;
     assert!(text(&written).ends_with("; give a longer `timeout`, or set `background`."));
@@ -205,7 +205,7 @@ async fn only_a_step_that_times_out_is_told_of_its_own_time_limit() {
 }
 
 #[tokio::test]
-async fn who_ignores_the_request_to_end_is_forced() {
+async fn bash_timeout_sends_sigkill_to_a_command_that_ignores_sigterm() {
     let bench = Bench::with(&impatient());
     let start = Instant::now();
     let failed = bench.command("trap '' TERM; echo $$ > child; while :; do sleep 0.05; done").await;
@@ -214,7 +214,7 @@ async fn who_ignores_the_request_to_end_is_forced() {
 }
 
 #[tokio::test]
-async fn who_cleans_up_on_request_is_heard() {
+async fn bash_timeout_returns_output_written_after_sigterm() {
     let bench = Bench::with(&impatient());
     let failed =
         bench.command("trap 'echo cleaned; exit' TERM; while :; do sleep 0.05; done").await;
@@ -222,14 +222,14 @@ async fn who_cleans_up_on_request_is_heard() {
 }
 
 #[tokio::test]
-async fn the_call_may_ask_for_another_time_out() {
+async fn bash_timeout_argument_overrides_the_default() {
     let bench = Bench::with(&impatient());
     let arguments = json!({ "command": "sleep 0.5; echo late", "timeout": 20.0 });
     assert_eq!(text(&bench.call("bash", &arguments).await), "late");
 }
 
 #[tokio::test]
-async fn a_cancel_ends_the_whole_family_and_keeps_the_output() {
+async fn bash_cancel_kills_all_child_processes_and_returns_the_output() {
     let bench = Bench::new();
     let cancel = async {
         let grandchild = bench.pid("grandchild").await;
@@ -247,7 +247,7 @@ async fn a_cancel_ends_the_whole_family_and_keeps_the_output() {
 }
 
 #[tokio::test]
-async fn a_dropped_call_ends_the_whole_family() {
+async fn dropped_bash_call_kills_all_child_processes() {
     let bench = Bench::new();
     let grandchild = tokio::select! {
         outcome = bench.command(FAMILY) => panic!("ended: {outcome:?}"),
@@ -258,7 +258,7 @@ async fn a_dropped_call_ends_the_whole_family() {
 }
 
 #[tokio::test]
-async fn of_a_long_output_both_ends_are_kept() {
+async fn bash_long_output_retains_both_ends() {
     let done = Bench::new()
         .command("echo first; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo last")
         .await;
@@ -270,7 +270,7 @@ async fn of_a_long_output_both_ends_are_kept() {
 }
 
 #[tokio::test]
-async fn what_is_put_aside_is_cut_later_unless_it_failed() {
+async fn bash_returns_large_output_whole_if_results_are_stored_and_it_succeeded() {
     let bench = Bench::new().storing_large_results();
     let done = bench.command("head -c 900000 /dev/zero | tr '\\0' x").await;
     assert_eq!(text(&done).len(), 900_000);
@@ -279,7 +279,7 @@ async fn what_is_put_aside_is_cut_later_unless_it_failed() {
 }
 
 #[tokio::test]
-async fn an_output_without_end_is_stopped_in_time() {
+async fn bash_endless_output_is_stopped_by_the_timeout() {
     let start = Instant::now();
     let failed = Bench::with(&impatient()).command("yes").await;
     assert!(is_failed(&failed) && start.elapsed() < Duration::from_millis(1300));
@@ -287,13 +287,13 @@ async fn an_output_without_end_is_stopped_in_time() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_are_replaced_and_characters_survive_cuts() {
+async fn bash_output_replaces_invalid_utf8_and_joins_split_characters() {
     let command = r"printf 'a\377b\0c'; printf '\342\202'; sleep 0.1; printf '\254\n'";
     assert_eq!(text(&Bench::new().command(command).await), "a\u{fffd}b\0c€");
 }
 
 #[tokio::test]
-async fn output_can_be_watched_while_the_command_runs() {
+async fn bash_output_is_streamed_while_the_command_runs() {
     let mut bench = Bench::new();
     let command = bench.command("echo one; while [ ! -e go ]; do sleep 0.01; done; echo two");
     let go = bench.path("go");
@@ -309,7 +309,7 @@ async fn output_can_be_watched_while_the_command_runs() {
 }
 
 #[tokio::test]
-async fn commands_know_who_runs_them_and_not_what_is_hidden() {
+async fn bash_environment_has_the_agent_variables_and_no_hidden_ones() {
     // Cargo sets this one for every test.
     let ask = "echo $GNOMA $AGENT $AI_AGENT $GIT_TERMINAL_PROMPT $PAGER $GIT_PAGER $TERM; \
                echo \"[$CARGO_PKG_NAME]\"; test -t 1 || echo no terminal";
@@ -324,7 +324,7 @@ async fn commands_know_who_runs_them_and_not_what_is_hidden() {
 }
 
 #[tokio::test]
-async fn commands_get_the_variables_of_a_client_in_place_of_those_of_this_process() {
+async fn bash_environment_is_that_of_the_client_instead_of_the_process() {
     let variables = [("PATH", "/usr/bin:/bin"), ("MINE", "yes"), ("HIDDEN", "no")];
     let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let bench = Bench::with(&ToolOptions {
@@ -350,7 +350,7 @@ async fn variables_of_the_shell_of_a_person_change_no_folder_and_no_name_of_a_co
 }
 
 #[tokio::test]
-async fn without_the_shell_asked_for_the_plain_one_is_used() {
+async fn bash_falls_back_to_sh_if_the_configured_shell_is_missing() {
     let bench = Bench::with(&ToolOptions {
         shell: PathBuf::from("/no/such/shell"),
         ..ToolOptions::default()
@@ -359,7 +359,7 @@ async fn without_the_shell_asked_for_the_plain_one_is_used() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_why() {
+async fn bash_explains_why_a_command_cannot_be_started() {
     let bench = Bench::new();
     let long = bench.command(&format!("true {}", "x".repeat(3_000_000))).await;
     assert!(is_failed(&long) && text(&long).contains("write it to a file"));

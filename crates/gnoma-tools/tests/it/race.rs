@@ -36,7 +36,7 @@ fn swap_until(over: &AtomicBool, a: &Path, b: &Path) -> u64 {
 }
 
 #[tokio::test]
-async fn a_folder_that_becomes_a_link_leads_nobody_out() {
+async fn symlink_race_never_leads_file_tools_outside_the_workspace() {
     let bench = Bench::new();
     let outside = tempfile::tempdir().unwrap();
     let (place, link) = (bench.path("place"), bench.path("link"));

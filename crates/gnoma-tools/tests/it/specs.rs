@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 const MAX_SPEC_BYTES: usize = 900;
 
 #[test]
-fn the_shell_tools_come_first_and_names_are_unique() {
+fn builtin_tools_begin_with_bash_and_have_unique_names() {
     let tools = builtin_tools(&ToolOptions::default());
     let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
     assert_eq!(names[..2], ["bash", "job"]);

@@ -12,7 +12,7 @@ fn mode(bench: &Bench, name: &str) -> u32 {
 }
 
 #[tokio::test]
-async fn two_sessions_of_one_process_make_files_with_masks_of_their_own() {
+async fn umask_of_each_session_applies_to_new_files_and_folders() {
     for (umask, file, folder) in
         [(0o077, 0o600, 0o700), (0o002, 0o664, 0o775), (0o027, 0o640, 0o750), (0, 0o666, 0o777)]
     {
@@ -26,7 +26,7 @@ async fn two_sessions_of_one_process_make_files_with_masks_of_their_own() {
 }
 
 #[tokio::test]
-async fn what_was_there_keeps_its_bits_and_a_folder_its_group() {
+async fn umask_does_not_change_existing_permission_bits_or_setgid_folders() {
     let bench = Bench::with(&ToolOptions { umask: Some(0o077), ..ToolOptions::default() });
     let set = |name: &str, bits| {
         let path = bench.folder.path().join(name);

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_pasted_is_named_and_not_shown() {
+    fn draft_description_summarizes_pasted_text() {
         let text = "look: one\ntwo\nthree, please".to_owned();
         let folds = vec![Fold { start: 6, end: 19, image: None }];
         let draft = Draft { text, folds, ..Draft::default() };

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn plan_in_the_window_shows_what_is_worked_on_and_what_is_next() {
+    fn plan_pane_shows_current_and_next_steps() {
         assert_eq!(shown("xx>.", 6), ["Plan · 2 of 4 done", "  ● step 3", "  ○ step 4"]);
         let long = shown("x>.......", 6);
         assert_eq!(long.len(), 6);

@@ -461,7 +461,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_finished_fits_a_window_of_half_the_size() {
+    fn live_part_fits_a_window_of_half_the_width() {
         for (width, height) in [(80, 24), (120, 40), (200, 60), (40, 16)] {
             for columns in [width, width / 2, 10] {
                 let rows = vec![Line::new("x".repeat(columns), Style::default()); height];

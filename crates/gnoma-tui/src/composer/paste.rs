@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sequences_for_terminals_go_and_everything_else_stays() {
+    fn paste_drops_escape_sequences_and_normalizes_line_breaks() {
         for (pasted, kept) in [
             ("a\u{1b}[31mred\u{1b}[0m b", "ared b"),
             ("a\u{9b}1;2Hb", "ab"),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_images_are_known_by_their_paths() {
+    fn dropped_image_paths_are_recognised() {
         for (text, path) in [
             ("/home/me/a.png", "/home/me/a.png"),
             ("'/home/me/a b.PNG' ", "/home/me/a b.PNG"),

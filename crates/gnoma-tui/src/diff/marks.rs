@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_most_alike_belong_together() {
+    fn diff_pairs_the_most_similar_lines() {
         let removed = ["for line in text.split():", "    out.append(line.strip())"];
         let added =
             ["for line in text.lines():", "    if line:", "        out.append(line.rstrip())"];

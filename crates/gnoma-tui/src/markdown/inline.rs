@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn open_marks_are_closed() {
+    fn open_inline_markdown_marks_are_closed() {
         assert_eq!(close_marks("", "a **bold"), "a **bold**");
         assert_eq!(close_marks("", "a **bold** and `code"), "a **bold** and `code`");
         assert_eq!(close_marks("a **b\n", "c"), "c**");
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_alone_waits() {
+    fn lone_markdown_marker_is_not_rendered_yet() {
         for line in ["", "-", "``", "##", "12.", "  *"] {
             assert!(is_only_marks(line), "{line}");
         }

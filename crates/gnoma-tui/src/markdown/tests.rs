@@ -91,7 +91,7 @@ fn streamed(text: &str, cuts: &[usize], width: usize) -> Vec<Line> {
 
 proptest! {
     #[test]
-    fn a_text_in_pieces_looks_like_the_whole(
+    fn streamed_markdown_renders_like_the_whole(
         text in markdown(),
         cuts in prop::collection::vec(1_usize..9, 1..5),
         width in 1_usize..60,
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn no_line_is_too_wide_and_none_steers_the_terminal(text in markdown(), width in 2_usize..60) {
+    fn markdown_lines_fit_the_width_without_control_characters(text in markdown(), width in 2_usize..60) {
         for line in render(&text, width) {
             prop_assert!(line.width() <= width, "{} > {}: {:?}", line.width(), width, line);
             for span in &line.spans {
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn letters_are_not_lost(text in "[a-z]{1,9}([ \n]{1,3}[a-z]{1,9}){0,9}", width in 1_usize..30) {
+    fn markdown_rendering_loses_no_letters(text in "[a-z]{1,9}([ \n]{1,3}[a-z]{1,9}){0,9}", width in 1_usize..30) {
         let bare = |text: &str| text.split_whitespace().collect::<String>();
         let shown: String = render(&text, width).iter().map(Line::plain_text).collect();
         prop_assert_eq!(bare(&shown), bare(&text));
@@ -133,7 +133,7 @@ const ENDLESS: [(&str, &str); 9] = [
 ];
 
 #[test]
-fn what_stays_open_is_bounded_however_long_the_text() {
+fn markdown_stream_buffer_is_bounded() {
     for (beginning, endless) in ENDLESS {
         let mut stream = Stream::default();
         stream.push(beginning);
@@ -147,7 +147,7 @@ fn what_stays_open_is_bounded_however_long_the_text() {
 }
 
 #[test]
-fn long_blocks_in_pieces_look_like_the_whole() {
+fn streamed_long_markdown_blocks_render_like_the_whole() {
     for (beginning, endless) in ENDLESS {
         let text = format!("{beginning}{}", endless.repeat(40_000 / endless.len()));
         let whole = render(&text, 30);
@@ -156,7 +156,7 @@ fn long_blocks_in_pieces_look_like_the_whole() {
 }
 
 #[test]
-fn a_table_that_is_too_long_goes_on_below_another_head() {
+fn long_markdown_table_repeats_its_header() {
     let table = |rows: usize| format!("| a | b |\n|---|---|\n{}", "| one | two |\n".repeat(rows));
     let rows = |text: &str| {
         let lines = render(text, 40);
@@ -168,7 +168,7 @@ fn a_table_that_is_too_long_goes_on_below_another_head() {
 }
 
 #[test]
-fn code_is_handed_over_line_by_line() {
+fn streamed_code_block_is_rendered_line_by_line() {
     let mut stream = Stream::default();
     stream.push("```rust\nlet a = 1;\n/* open\n");
     assert_eq!(stream.take_lines(40).len(), 3);

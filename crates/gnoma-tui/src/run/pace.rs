@@ -63,7 +63,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_are_never_more_frames_than_allowed(
+        fn frame_rate_never_exceeds_the_limit(
             steps in prop::collection::vec((0_u64..60, any::<bool>()), 1..300),
         ) {
             let start = Instant::now();

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn only_changed_columns_are_painted_and_short_gaps_are_closed() {
+    fn repaint_writes_only_changed_columns_and_joins_short_gaps() {
         assert_eq!(changed("the same", "the same"), []);
         assert_eq!(changed("streamed", "streamed text"), [(8, " text".to_owned())]);
         assert_eq!(changed("1 of 9 done", "2 of 9 done"), [(0, "2".to_owned())]);

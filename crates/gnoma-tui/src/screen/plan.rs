@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_old_row_is_used_once_and_every_new_row_is_made(
+        fn repaint_plan_uses_every_old_row_and_makes_every_new_row(
             old in prop::collection::vec("[ab]{0,3}", 0..8),
             new in prop::collection::vec("[ab]{0,3}", 0..8),
             may_move: bool,

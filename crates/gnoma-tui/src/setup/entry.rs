@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_edited_where_the_cursor_stands() {
+    fn input_line_edits_at_the_cursor() {
         let mut entry = InputLine::with_text("https://gpu");
         entry.apply_action(Action::LineStart);
         for _ in 0..4 {

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_taken_as_people_copy_it() {
+    fn setup_address_is_normalized_as_copied() {
         for (entered, is) in [
             ("http://gpu:8000/v1/", Some("http://gpu:8000/v1")),
             ("localhost:8000", Some("http://localhost:8000")),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_named_after_its_host_and_never_like_a_provider() {
+    fn server_name_comes_from_its_host_and_avoids_provider_names() {
         let taken = ["openai".to_owned(), "mistral".to_owned()];
         for (address, name) in [
             ("http://localhost:8000/v1", "local"),

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_size_or_a_count_there_are_estimates_alone() {
+    fn context_without_size_or_count_shows_only_estimates() {
         insta::assert_snapshot!(shown(0, Usage::default(), true), @r"
         used           about 10k tokens
         █ system       500

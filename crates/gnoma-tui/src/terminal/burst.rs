@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_person_and_commands_of_a_script_stay_keys() {
+    fn typed_keys_and_scripted_commands_are_not_taken_for_a_paste() {
         for bytes in [
             "hello\r",
             "h",

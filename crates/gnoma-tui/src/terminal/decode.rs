@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_not_typed_text() {
+    fn terminal_query_replies_are_not_typed_text() {
         let answers = "\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\\x1b[?2026;2$y\x1b[?62;22c";
         assert_eq!(
             heard(answers.as_bytes()),
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_holds_whatever_it_holds() {
+    fn bracketed_paste_includes_escape_sequences() {
         assert_eq!(
             heard(b"\x1b[200~a\r\nb\x1b[A\rc\x1b[201~d"),
             [
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn several_arrows_at_once_are_the_wheel_where_there_is_one() {
+    fn three_arrow_keys_at_once_are_mouse_wheel_scrolling() {
         let heard = |bytes: &[u8]| {
             let mut heard = Vec::new();
             Decoder::default().with_wheel().feed(bytes, &mut heard);
@@ -553,7 +553,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn where_reads_cut_makes_no_difference(bytes in stream(), cuts in prop::collection::vec(1_usize..5, 0..60)) {
+        fn key_decoding_is_independent_of_read_boundaries(bytes in stream(), cuts in prop::collection::vec(1_usize..5, 0..60)) {
             let mut at_once = Vec::new();
             Decoder::default().feed(&bytes, &mut at_once);
             let mut decoder = Decoder::default();

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_cannot_leave_their_sequence() {
+    fn title_and_notification_text_cannot_end_its_escape_sequence() {
         assert_eq!(title_sequence("a\u{1b}\\b\u{7}"), b"\x1b]2;a \\b \x1b\\");
         assert_eq!(Notifier::Osc777.notify("x;y"), b"\x1b]777;notify;gnoma;x,y\x1b\\");
         assert_eq!(copy_sequence("hi").unwrap(), b"\x1b]52;c;aGk=\x1b\\");
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn notifications_go_where_they_are_understood() {
+    fn notifier_is_selected_by_the_terminal() {
         assert_eq!(Notifier::for_terminal(Some("iTerm.app"), None), Notifier::Osc9);
         assert_eq!(Notifier::for_terminal(None, Some("foot")), Notifier::Osc777);
         assert_eq!(Notifier::for_terminal(Some("tmux"), Some("xterm-kitty")), Notifier::Bell);

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_things_are_forgotten() {
+    fn oldest_folded_outputs_are_dropped_at_the_limit() {
         let mut folded_outputs = FoldedOutputs::default();
         for number in 0..100 {
             let body = Body::Text("x".repeat(100_000));

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_is_read_where_each_format_keeps_it() {
+    fn image_size_is_read_from_each_format() {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x03\x20\0\0\x02\x58";
         assert_eq!(named("image/png", png), "[image 800×600 png]");
         assert_eq!(named("image/gif", b"GIF89a\x20\x03\x58\x02"), "[image 800×600 gif]");

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short() {
+    fn sizes_and_counts_are_abbreviated() {
         assert_eq!(
             [format_size(812), format_size(14_500), format_size(1_500_000)],
             ["812 B", "14 KB", "1.4 MB"]
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_between_letters() {
+    fn truncation_respects_grapheme_boundaries() {
         assert_eq!(truncate_text("漢字漢字", 6), "漢字…");
         assert_eq!(truncate_text("short", 5), "short");
         assert_eq!(truncate_text("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn older_outputs_are_one_key_away() {
+    fn output_reader_steps_to_older_outputs() {
         let mut reader = reader(&["newest", "older"]);
         reader.apply_action(Action::Left);
         reader.apply_action(Action::Left);

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_each_elf_the_last_thing_is_shown() {
+    fn latest_progress_of_each_elf_is_shown() {
         let mut shows = ResultDisplay::of_name(ELF_TOOL);
         assert!(shows.record_progress("elf-1 (p/m): fs.read a\nelf-2 (p/m): bash make\n"));
         assert!(shows.record_progress("elf-1: completed · 2s\n"));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tasks_of_elfs_are_named() {
+    fn elf_tasks_are_described_in_one_line() {
         let tasks = |arguments: &str| {
             let arguments = RawJson::parse(arguments).unwrap();
             super::describe_tasks(&ToolCall::new(CallId::new("c"), ELF_TOOL, arguments))
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn how_elfs_ended_is_shown_without_what_they_said() {
+    fn elf_outcomes_are_shown_without_their_output() {
         let one = "elf `a`: completed · 1.5s\nchanged: x.rs\nWhat elfs say is data.\n\n<elf-result of=\"a\">\n- `b`: no\n";
         assert_eq!(elf_outcomes(one), ["a: completed · 1.5s"]);
         let two = "1 of 2 elfs completed\n- `a`: completed · 1s\n  changed: x\n- `b`: failed (no route)\n";

@@ -17,7 +17,7 @@ fn query(marked: &str) -> Option<(CompletionKind, String, String)> {
 }
 
 #[test]
-fn files_are_completed_behind_an_at_that_begins_a_word() {
+fn file_completion_starts_at_an_at_sign_that_begins_a_word() {
     for (line, text, replaced) in [
         ("@¦", "", "@"),
         ("see @sr¦c/m and", "sr", "@src/m"),
@@ -54,7 +54,7 @@ fn commands_are_completed_at_the_start_of_the_first_line() {
 }
 
 #[test]
-fn what_is_put_there_is_read_back() {
+fn completion_quotes_paths_and_appends_a_space() {
     let accepted = |line: &str, path: &str| {
         let cursor = line.find('¦').unwrap();
         let line = line.replace('¦', "");
@@ -85,7 +85,7 @@ fn mentions_are_found_in_a_text() {
 
 proptest! {
     #[test]
-    fn every_path_that_was_completed_is_mentioned(path in "[a-z \"\\\\é/@]{0,8}[a-z]") {
+    fn completed_path_is_found_as_a_mention(path in "[a-z \"\\\\é/@]{0,8}[a-z]") {
         let query = complete::find_query("x @", 3, false).unwrap();
         let text = format!("x {}y", complete::file_replacement("x @", &query, &path));
         let mentions = complete::find_mentions(&text);
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn any_line_is_looked_at_without_harm(line in "[a@\"/\\\\ é(]{0,20}", cursor in 0_usize..24) {
+    fn completion_ranges_are_valid_for_any_line(line in "[a@\"/\\\\ é(]{0,20}", cursor in 0_usize..24) {
         if let Some(query) = complete::find_query(&line, cursor, true) {
             prop_assert!(line.get(query.range).is_some());
         }

@@ -64,7 +64,7 @@ fn check_with(vim: bool, cases: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn moves() {
+fn cursor_movement_keys() {
     check(&[
         ("ab¦c", "left", "a¦bc"),
         ("a\n¦b", "ctrl+b", "a¦\nb"),
@@ -82,7 +82,7 @@ fn moves() {
 }
 
 #[test]
-fn deletions_and_the_ring() {
+fn deletion_and_kill_ring_keys() {
     check(&[
         ("a👩‍🚀¦b", "backspace", "a¦b"),
         ("a\n¦b", "ctrl+h", "a¦b"),
@@ -116,7 +116,7 @@ fn new_lines() {
 }
 
 #[test]
-fn steps_are_taken_back_word_by_word_and_made_again() {
+fn undo_and_redo_step_word_by_word() {
     check(&[
         ("¦", "o n e space t w o ctrl+_", "one ¦"),
         ("¦", "o n e space t w o ctrl+_ ctrl+_", "¦"),
@@ -129,7 +129,7 @@ fn steps_are_taken_back_word_by_word_and_made_again() {
 }
 
 #[test]
-fn keys_that_are_not_for_editing_are_handed_back() {
+fn non_editing_keys_return_their_action() {
     for (text, key, wanted) in [
         ("¦", "ctrl+d", Action::Quit),
         ("a¦", "tab", Action::Queue),
@@ -184,7 +184,7 @@ fn vim() {
 }
 
 #[test]
-fn vims_mode_is_told_and_escape_stops_where_it_has_no_other_meaning() {
+fn vim_mode_is_reported_and_esc_in_normal_mode_stops_the_turn() {
     let mut composer = Composer::default();
     assert_eq!(composer.mode(), None);
     composer.set_vim(true);
@@ -199,7 +199,7 @@ fn vims_mode_is_told_and_escape_stops_where_it_has_no_other_meaning() {
 }
 
 #[test]
-fn what_was_inserted_cannot_be_exchanged_once_the_cursor_has_left_it() {
+fn yank_pop_needs_the_cursor_at_the_yanked_text() {
     let mut composer = composer("one two¦");
     composer.set_vim(true);
     press(&mut composer, "ctrl+w ctrl+w esc ctrl+y 0 alt+y");
@@ -211,7 +211,7 @@ fn plain(lines: &[Line]) -> Vec<String> {
 }
 
 #[test]
-fn rows_break_behind_words_and_the_cursor_has_a_cell() {
+fn composer_wraps_at_words_and_places_the_cursor() {
     let mut composer = composer("hello wide¦ 漢字漢字漢字 abcdefghijklmno");
     let (lines, cell) = composer.render_lines(11);
     assert_eq!(plain(&lines), ["hello wide", "漢字漢字漢", "字 ", "abcdefghij", "klmno"]);
@@ -223,7 +223,7 @@ fn rows_break_behind_words_and_the_cursor_has_a_cell() {
 }
 
 #[test]
-fn a_window_follows_the_cursor_and_scrolls_no_further_than_it_must() {
+fn composer_window_scrolls_minimally_with_the_cursor() {
     let text: Vec<_> = (0..20).map(|number| number.to_string()).collect();
     let mut composer = composer(&(text.join("\n") + "¦"));
     let seen = |composer: &mut Composer| {
@@ -257,7 +257,7 @@ fn large_pastes_are_chips_and_are_sent_in_full() {
 }
 
 #[test]
-fn what_was_taken_comes_back_with_its_chips() {
+fn restored_draft_has_its_paste_and_image_chips() {
     let mut composer = Composer::default();
     composer.paste("x\n".repeat(50));
     composer.attach(Image::from_bytes("image/png", b"pixels"), "cat.png");
@@ -284,7 +284,7 @@ fn what_was_taken_comes_back_with_its_chips() {
 }
 
 #[test]
-fn a_draft_that_was_tampered_with_loses_nothing() {
+fn tampered_draft_file_restores_without_losing_text() {
     let file = r#"{"text":"añb","images":[{"mime":"image/png","base64":"AA=="}],
         "folds":[{"start":0,"end":2},{"start":3,"end":4,"image":7},{"start":9,"end":1},{"start":1,"end":900}]}"#;
     let mut composer = Composer::default();
@@ -305,7 +305,7 @@ fn blank_is_what_has_nothing_to_send() {
 }
 
 #[test]
-fn restoring_over_a_text_can_be_taken_back() {
+fn restoring_a_draft_over_text_can_be_undone() {
     let mut composer = composer("mine¦");
     composer.restore_draft("from history".into());
     press(&mut composer, "ctrl+_");
@@ -316,7 +316,7 @@ fn restoring_over_a_text_can_be_taken_back() {
 }
 
 #[test]
-fn a_dropped_image_is_told_of_and_can_take_the_place_of_its_path() {
+fn dropped_image_path_can_be_replaced_by_the_image() {
     let mut composer = composer("look: ¦");
     let PasteOutcome::Path { path, text } = composer.paste("'/tmp/my cat.png' ".to_owned()) else {
         panic!("a path")
@@ -343,7 +343,7 @@ fn control_characters_are_seen_as_pictures_and_sent_as_they_are() {
 }
 
 #[test]
-fn a_giant_paste_costs_its_length_once() {
+fn huge_paste_is_processed_once() {
     let mut composer = Composer::default();
     let giant = "0123456789abcde\n".repeat(1 << 20);
     assert_eq!(composer.paste(giant.clone()), PasteOutcome::Chip);
@@ -355,7 +355,7 @@ fn a_giant_paste_costs_its_length_once() {
 }
 
 #[test]
-fn completion_puts_text_in_the_place_of_text() {
+fn completion_replaces_a_range_in_the_line() {
     let mut composer = composer("see @ma¦ please");
     composer.replace_in_line(4..7, "@src/main.rs");
     assert_eq!(marked(&composer), "see @src/main.rs¦ please");
@@ -396,7 +396,7 @@ fn do_any(composer: &mut Composer, what: &str, keymap: &Keymap) {
 
 proptest! {
     #[test]
-    fn no_keys_lose_text_that_undo_cannot_bring_back(
+    fn undo_restores_the_text_after_any_keys(
         text in "[a-c 漢\u{301}\n]{0,30}",
         keys in prop::collection::vec(any_key(), 0..60),
         with_vim in any::<bool>(),
@@ -432,7 +432,7 @@ proptest! {
     }
 
     #[test]
-    fn every_place_has_a_cell_of_its_own_and_rows_hold_the_text(
+    fn cursor_cells_are_distinct_and_rows_contain_all_text(
         text in "[a-c 漢é👩\u{200d}🚀\t\n]{0,60}",
         width in 3_usize..20,
     ) {
@@ -456,7 +456,7 @@ proptest! {
     }
 
     #[test]
-    fn any_paste_is_sent_as_it_was_but_for_breaks_and_sequences(text in any::<String>()) {
+    fn pasted_text_is_sent_unchanged_except_line_breaks_and_sequences(text in any::<String>()) {
         let mut composer = Composer::default();
         let expected = text.replace("\r\n", "\n").replace('\r', "\n");
         let has_sequences = text.contains(['\u{1b}', '\u{9b}']);

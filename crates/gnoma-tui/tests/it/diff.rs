@@ -44,7 +44,7 @@ fn drawn(diff: &str, width: usize, max: usize) -> String {
 }
 
 #[test]
-fn files_that_come_and_go_are_named_even_when_they_are_empty() {
+fn diff_names_new_and_deleted_files_even_if_empty() {
     let diff = "--- /dev/null\n+++ b/empty.txt\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+one\n\
                 --- a/old.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-two\n--- a/none.txt\n+++ /dev/null\n";
     let lines = diff::render_diff_with_names(diff, 60, 40);
@@ -62,7 +62,7 @@ fn files_that_come_and_go_are_named_even_when_they_are_empty() {
 }
 
 #[test]
-fn changes_with_numbers_and_marks() {
+fn diff_shows_line_numbers_and_word_changes() {
     insta::assert_snapshot!(drawn(DIFF, 60, 40), @r#"
      98  fn sum() {
      99 -    let total = first(a, ⟦b⟧);
@@ -80,7 +80,7 @@ fn changes_with_numbers_and_marks() {
 }
 
 #[test]
-fn narrow() {
+fn diff_in_few_columns_omits_line_numbers() {
     insta::assert_snapshot!(drawn(DIFF, 20, 40), @r#"
      fn sum() {
     -    let total =
@@ -119,7 +119,7 @@ fn a_long_diff_is_cut() {
 }
 
 #[test]
-fn files_are_named_when_there_are_several() {
+fn diff_of_several_files_names_each() {
     let one = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
     let two = "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n";
     insta::assert_snapshot!(drawn(&format!("{one}{two}"), 60, 40), @r#"
@@ -134,7 +134,7 @@ fn files_are_named_when_there_are_several() {
 
 proptest! {
     #[test]
-    fn any_text_is_shown_within_the_width(
+    fn diff_lines_fit_the_width_without_control_characters(
         lines in prop::collection::vec("(@@ -1,3 \\+1,3 @@|\\+\\+\\+ b/x.rs|[-+ ])?[a-z \"\t漢\u{1b}(){}]{0,40}", 0..20),
         width in 2_usize..50,
         max in 0_usize..20,

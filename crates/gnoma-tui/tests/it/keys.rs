@@ -13,7 +13,7 @@ fn complaint(text: &str) -> String {
 }
 
 #[test]
-fn the_built_in_table_is_whole() {
+fn built_in_key_bindings_reach_every_action() {
     let keymap = Keymap::built_in();
     let mut reached = HashSet::new();
     for context in Context::ALL {
@@ -33,7 +33,7 @@ fn the_built_in_table_is_whole() {
 }
 
 #[test]
-fn contexts_come_before_what_holds_everywhere() {
+fn context_key_bindings_precede_global_ones() {
     let keymap = Keymap::built_in();
     assert_eq!(keymap.action(Context::Composer, key("esc")), Some(Action::Stop));
     assert_eq!(keymap.action(Context::Picker, key("esc")), Some(Action::Close));
@@ -43,7 +43,7 @@ fn contexts_come_before_what_holds_everywhere() {
 }
 
 #[test]
-fn a_file_of_ones_own_replaces_the_keys_that_it_names_and_no_others() {
+fn own_key_bindings_replace_only_the_actions_they_name() {
     let own = "[composer]\nsend = \"ctrl+enter\"\nnewline = ['enter', 'shift+enter']\nqueue = []\n";
     let (keymap, taken) = Keymap::with_own(own).unwrap();
     assert_eq!(keymap.action(Context::Composer, key("ctrl+enter")), Some(Action::Send));
@@ -54,7 +54,7 @@ fn a_file_of_ones_own_replaces_the_keys_that_it_names_and_no_others() {
 }
 
 #[test]
-fn a_key_that_changes_hands_is_told() {
+fn key_binding_taken_from_another_action_is_reported() {
     let (keymap, taken) = Keymap::with_own("[composer]\nundo = ['ctrl+y']").unwrap();
     assert_eq!(taken.len(), 1);
     assert_eq!((taken[0].from, taken[0].by), (Action::Yank, Action::Undo));
@@ -64,7 +64,7 @@ fn a_key_that_changes_hands_is_told() {
 }
 
 #[test]
-fn complaints_name_the_line_and_what_is_allowed() {
+fn key_binding_errors_name_line_and_allowed_values() {
     for (text, says) in [
         ("[composer]\nsend = ", "line 2: "),
         (

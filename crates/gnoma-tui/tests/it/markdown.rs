@@ -72,7 +72,7 @@ Line one<br>line two
 ";
 
 #[test]
-fn all_that_there_is() {
+fn markdown_document_in_sixty_columns() {
     insta::assert_snapshot!(drawn(TEXT, 60), @r#"
     *A title*
 
@@ -119,7 +119,7 @@ fn all_that_there_is() {
 }
 
 #[test]
-fn in_thirty_columns() {
+fn markdown_document_in_thirty_columns() {
     insta::assert_snapshot!(drawn(TEXT, 30), @r#"
     *A title*
 
@@ -172,7 +172,7 @@ fn in_thirty_columns() {
 }
 
 #[test]
-fn in_ten_columns() {
+fn markdown_document_in_ten_columns() {
     insta::assert_snapshot!(drawn("- a list item\n  1. deep inside of it\n\n> quoted text here\n\n| Key | Value |\n|---|---|\n| abcdef | ghijkl |\n\n```py\nprint(\"hello\")\n```", 10), @r#"
     • a list
       item
@@ -197,7 +197,7 @@ fn in_ten_columns() {
 }
 
 #[test]
-fn blocks_meet_without_empty_lines() {
+fn markdown_blocks_are_separated_without_blank_lines() {
     let text = "## Head\ntext\n- a\n- b\n```sh\nls\n```\nafter\n> q\n1. x\n\n2. y\n\n   z\nlazy";
     insta::assert_snapshot!(drawn(text, 40), @r#"
     *Head*
@@ -248,7 +248,7 @@ fn letters_of_all_kinds_stay_together() {
 }
 
 #[test]
-fn what_is_read_again_grows_with_the_text_and_no_faster() {
+fn streamed_markdown_is_reparsed_in_linear_time() {
     let mut stream = markdown::Stream::default();
     let (mut read_again, mut pieces) = (0, 0);
     for _ in 0..100 {
@@ -264,7 +264,7 @@ fn what_is_read_again_grows_with_the_text_and_no_faster() {
 }
 
 #[test]
-fn an_open_text_is_shown_as_if_it_were_closed() {
+fn unfinished_markdown_is_rendered_as_if_closed() {
     let mut stream = markdown::Stream::default();
     stream.push("Some **bold and `code");
     let plain = |stream: &markdown::Stream| -> String {

@@ -196,7 +196,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn any_frames_leave_what_was_written_and_nothing_else(
+    fn inline_frames_leave_exactly_the_written_lines(
         changes in prop::collection::vec(change(), 1..12),
         height in 1_usize..9,
     ) {
@@ -241,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn a_screen_of_its_own_shows_the_end_of_the_conversation(
+    fn full_screen_shows_the_end_of_the_conversation(
         changes in prop::collection::vec(change(), 1..8),
         height in 2_usize..9,
     ) {
@@ -261,7 +261,7 @@ proptest! {
     }
 
     #[test]
-    fn after_any_resize_nothing_finished_is_lost_and_the_live_part_is_there_once(
+    fn resize_preserves_finished_lines_and_shows_the_live_part_once(
         widths in prop::collection::vec(12_usize..60, 1..5),
         finished in prop::collection::vec("[a-z]{1,40}", 0..6),
         live in prop::collection::vec("[A-Z]{1,60}", 1..4),
@@ -377,7 +377,7 @@ fn without_synchronized_output_the_cursor_is_hidden_while_painting() {
 }
 
 #[test]
-fn sequences_of_doubtful_width_leave_the_rest_of_the_line_in_place() {
+fn ambiguous_width_emoji_do_not_shift_the_rest_of_the_line() {
     let mut rig = Rig::new(Layout::Inline, 20, 6);
     rig.show(&[], &["│ 👩‍🚀 flies 🇦🇹 │"]);
     let row = rows(&mut rig.parser)[SHELL.len()].clone();
@@ -397,7 +397,7 @@ fn a_live_part_that_is_too_tall_shows_its_end() {
 }
 
 #[test]
-fn another_theme_paints_the_live_part_again_and_clears_nothing() {
+fn theme_change_repaints_the_live_part_without_clearing() {
     let mut rig = Rig::new(Layout::Inline, 20, 6);
     let frame = Frame {
         finished: Vec::new(),
@@ -413,7 +413,7 @@ fn another_theme_paints_the_live_part_again_and_clears_nothing() {
 }
 
 #[test]
-fn giving_the_terminal_away_leaves_no_rubbish() {
+fn screen_erase_and_leave_print_no_residue() {
     let mut rig = Rig::new(Layout::Inline, 20, 8);
     rig.show(&["said"], &["> typed", "status"]);
     let mut bytes = Vec::new();
@@ -434,7 +434,7 @@ fn giving_the_terminal_away_leaves_no_rubbish() {
 }
 
 #[test]
-fn a_window_that_was_scrolled_back_stays_where_it_is() {
+fn scrolled_full_screen_stays_in_place_on_new_lines() {
     let mut rig = Rig::new(Layout::FullScreen, 20, 4);
     rig.show(&["1", "2", "3", "4", "5", "6"], &["> "]);
     assert_eq!(rig.parser.screen().contents(), "4\n5\n6\n> ");
@@ -455,7 +455,7 @@ fn a_window_that_was_scrolled_back_stays_where_it_is() {
 }
 
 #[test]
-fn a_spoiled_screen_is_drawn_anew_with_the_end_of_the_conversation() {
+fn redraw_restores_a_corrupted_screen() {
     for layout in [Layout::Inline, Layout::FullScreen] {
         let mut rig = Rig::new(layout, 20, 6);
         rig.show(&["1", "2", "3", "4", "5", "6"], &["> ", "status"]);
@@ -469,7 +469,7 @@ fn a_spoiled_screen_is_drawn_anew_with_the_end_of_the_conversation() {
 }
 
 #[test]
-fn a_screen_of_its_own_folds_what_has_become_too_wide() {
+fn full_screen_rewraps_lines_after_a_resize() {
     let mut rig = Rig::new(Layout::FullScreen, 20, 6);
     rig.show(&["one two three four"], &["> "]);
     rig.resize(10, 6);
@@ -478,7 +478,7 @@ fn a_screen_of_its_own_folds_what_has_become_too_wide() {
 }
 
 #[test]
-fn the_layout_is_what_the_terminal_can_do() {
+fn layout_is_selected_by_terminal_capabilities() {
     assert_eq!(Layout::for_terminal(true, false, Some("xterm")), Layout::FullScreen);
     assert_eq!(Layout::for_terminal(true, true, Some("xterm")), Layout::Plain);
     assert_eq!(Layout::for_terminal(false, false, Some("dumb")), Layout::Plain);

@@ -275,7 +275,7 @@ fn play_with(
 }
 
 #[test]
-fn what_is_typed_is_seen_and_answers_are_not_typed_however_late() {
+fn typed_keys_are_drawn_and_late_terminal_replies_are_not_typed() {
     let mut notepad = Notepad::default();
     let (ending, person) = play(Layout::Inline, &mut notepad, |person, _| {
         person.waits_for("40 columns");
@@ -303,7 +303,7 @@ fn what_is_typed_is_seen_and_answers_are_not_typed_however_late() {
 }
 
 #[test]
-fn enter_is_enter_however_early_it_is_typed() {
+fn enter_typed_before_raw_mode_is_enter() {
     let keys = |early: &[u8]| {
         let mut notepad = Notepad::default();
         let heard = Arc::clone(&notepad.heard);
@@ -324,7 +324,7 @@ fn enter_is_enter_however_early_it_is_typed() {
 }
 
 #[test]
-fn what_is_typed_after_the_wish_to_quit_is_for_the_next_face() {
+fn keys_typed_after_quit_stay_for_the_next_program() {
     let (person, program, _watch) = terminal();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ends = || program.try_clone().unwrap();
@@ -384,7 +384,7 @@ impl View for Flood {
 }
 
 #[test]
-fn a_terminal_that_takes_nothing_holds_up_neither_events_nor_the_end() {
+fn terminal_that_reads_nothing_delays_neither_events_nor_exit() {
     const EVENTS: usize = 200;
     let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&keyboard).unwrap();
@@ -449,7 +449,7 @@ fn a_stream_is_drawn_in_few_frames_and_silence_in_none() {
 }
 
 #[test]
-fn a_resize_is_followed() {
+fn resize_redraws_with_the_new_size() {
     let (_, person) = play(Layout::Inline, &mut Notepad::default(), |person, _| {
         person.types(ANSWERS);
         person.waits_for("40 columns");
@@ -484,7 +484,7 @@ fn a_terminal_that_reports_its_size_late_is_asked_before_each_frame() {
 }
 
 #[test]
-fn a_program_that_borrows_the_terminal_finds_it_as_it_was() {
+fn external_program_gets_the_terminal_in_its_original_state() {
     let (_, person) = play(Layout::Inline, &mut Notepad::default(), |person, _| {
         person.types(ANSWERS);
         person.waits_for("40 columns");
@@ -538,7 +538,7 @@ fn a_panic_gives_the_terminal_back() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_ends_the_run() {
+fn closed_terminal_ends_the_run() {
     let mut notepad = Notepad::default();
     let heard = Arc::clone(&notepad.heard);
     let (ending, person) = play(Layout::Plain, &mut notepad, |person, _| {

@@ -111,7 +111,7 @@ fn told(options: TranscriptOptions, events: &[Event], width: usize) -> String {
 }
 
 #[test]
-fn a_turn() {
+fn transcript_of_a_turn() {
     insta::assert_snapshot!(told(TranscriptOptions::default(), &turn(), 60), @r#"
     › Fix the tests
       please
@@ -146,7 +146,7 @@ fn a_turn() {
 }
 
 #[test]
-fn a_turn_in_few_columns() {
+fn transcript_of_a_turn_in_few_columns() {
     insta::assert_snapshot!(told(TranscriptOptions::default(), &turn(), 24), @r#"
     › Fix the tests
       please
@@ -185,7 +185,7 @@ fn a_turn_in_few_columns() {
 }
 
 #[test]
-fn a_turn_in_words_for_screen_readers() {
+fn transcript_of_a_turn_for_screen_readers() {
     let options = TranscriptOptions { accessible: true, ..TranscriptOptions::default() };
     insta::assert_snapshot!(told(options, &turn(), 60), @r#"
     › Fix the tests
@@ -224,7 +224,7 @@ fn a_turn_in_words_for_screen_readers() {
 }
 
 #[test]
-fn a_turn_unfolded() {
+fn transcript_of_a_turn_unfolded() {
     let options = TranscriptOptions { unfolded: true, ..TranscriptOptions::default() };
     let lines: Vec<_> = told(options, &turn(), 70).lines().take(16).map(str::to_owned).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
@@ -282,7 +282,7 @@ fn a_plan_and_elfs_are_shown_in_place_of_their_result() {
 }
 
 #[test]
-fn what_follows_an_error_goes_on_below_its_text() {
+fn notice_continuation_lines_are_indented() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
     transcript.add_notice(NoticeLevel::Warning, "the ledger is read-only, so nothing is counted");
     assert_eq!(
@@ -292,7 +292,7 @@ fn what_follows_an_error_goes_on_below_its_text() {
 }
 
 #[test]
-fn while_it_goes_on() {
+fn transcript_live_lines_while_a_turn_runs() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
     let start = Instant::now();
     let mut screens = String::new();
@@ -358,7 +358,7 @@ fn while_it_goes_on() {
 }
 
 #[test]
-fn a_long_text_beside_an_answer_does_not_hide_how_it_goes_on() {
+fn long_inserted_text_does_not_hide_the_streamed_answer() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
     transcript.on_event(&text("First.\n\nIt is "));
     let mut finished = transcript.take_finished(60);
@@ -375,7 +375,7 @@ fn a_long_text_beside_an_answer_does_not_hide_how_it_goes_on() {
 }
 
 #[test]
-fn ends_of_turns() {
+fn transcript_of_turn_outcomes() {
     let error = ProviderError::new(ErrorKind::Auth, "anthropic", "invalid key")
         .with_hint("run `gnoma provider`");
     let ends = [
@@ -431,7 +431,7 @@ fn refused_calls_say_why_and_lost_ones_that_they_are() {
 }
 
 #[test]
-fn folded_things_come_back_one_by_one() {
+fn folded_items_unfold_newest_first() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
     turn().iter().for_each(|event| transcript.on_event(event));
     drop(transcript.take_finished(60));
@@ -485,14 +485,14 @@ fn a_stored_session_looks_like_the_one_it_was() {
 }
 
 #[test]
-fn what_is_copied_is_markdown() {
+fn copied_answer_is_markdown() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
     turn().iter().for_each(|event| transcript.on_event(event));
     assert!(transcript.last_answer().unwrap().starts_with("Fixed:\n\n```rust\n"));
 }
 
 #[test]
-fn twenty_thousand_pieces_keep_little_and_lose_nothing() {
+fn twenty_thousand_stream_deltas_lose_no_lines() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
     let mut lines = 0;
     for number in 0..20_000 {
@@ -509,7 +509,7 @@ fn twenty_thousand_pieces_keep_little_and_lose_nothing() {
 }
 
 #[test]
-fn a_question_in_the_middle_of_a_call_leaves_nothing_behind() {
+fn question_during_a_tool_call_leaves_no_extra_transcript_lines() {
     let bash = call("c1", "bash", r#"{"command":"touch x"}"#);
     let question = ToolCall::new(CallId::new("gnoma-question-1"), "bash", bash.arguments.clone());
     let events = [
@@ -572,7 +572,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 
 proptest! {
     #[test]
-    fn when_lines_are_taken_does_not_matter(
+    fn transcript_is_the_same_whenever_lines_are_taken(
         events in events(),
         often in 1_usize..7,
         accessible: bool,
@@ -602,7 +602,7 @@ proptest! {
 }
 
 #[test]
-fn a_broken_answer_is_struck_out_and_counts_no_more() {
+fn answer_discarded_at_failover_is_marked_and_not_copied() {
     let mut transcript = Transcript::default();
     let arm = |model: &str| ModelRef { provider: "test".to_owned(), model: model.to_owned() };
     let text = |text: &str| Event::Text { text: text.to_owned() };
@@ -635,7 +635,7 @@ fn a_broken_answer_is_struck_out_and_counts_no_more() {
 }
 
 #[test]
-fn of_several_answers_it_is_said_whose_words_stand() {
+fn ensemble_names_the_model_whose_answer_is_used() {
     let mut transcript = Transcript::default();
     let [a, b, c] = ["a", "b", "c"]
         .map(|model| ModelRef { provider: "test".to_owned(), model: model.to_owned() });
@@ -647,7 +647,7 @@ fn of_several_answers_it_is_said_whose_words_stand() {
 }
 
 #[test]
-fn a_check_that_fails_shows_what_was_found_and_the_rest_unfolds() {
+fn failed_check_shows_its_evidence_folded() {
     let mut transcript = Transcript::default();
     let arm = ModelRef { provider: "test".to_owned(), model: "a".to_owned() };
     let evidence: String = (0..9).map(|line| format!("\u{1b}[31mline {line}\u{1b}[m\n")).collect();
@@ -676,7 +676,7 @@ fn a_check_that_fails_shows_what_was_found_and_the_rest_unfolds() {
 }
 
 #[test]
-fn a_notice_of_several_lines_keeps_them() {
+fn notice_of_several_lines_preserves_its_lines() {
     let mut transcript = Transcript::default();
     transcript.add_notice(NoticeLevel::Warning, "the file is wrong\n  line 3");
     let lines: Vec<String> = transcript.take_finished(80).iter().map(Line::plain_text).collect();

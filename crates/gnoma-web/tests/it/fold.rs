@@ -150,7 +150,7 @@ fn log(numbers: &mut Numbers) -> Value {
 }
 
 #[test]
-fn logs_hold_events_of_each_kind() {
+fn generated_logs_contain_every_kind_of_event() {
     let mut numbers = Numbers(20_261_123);
     let mut seen: Vec<&str> = Vec::new();
     for _ in 0..5_000 {
@@ -162,7 +162,7 @@ fn logs_hold_events_of_each_kind() {
 }
 
 #[tokio::test]
-async fn the_page_folds_as_the_protocol_does() {
+async fn page_state_equals_the_protocol_state_for_random_logs() {
     let folder = tempfile::tempdir().unwrap();
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("page/fold.js");
     fs::copy(page, folder.path().join("fold.mjs")).unwrap();

@@ -13,7 +13,7 @@ const MANY: usize = 3_000;
 const MAX_KEPT: usize = 100;
 
 #[tokio::test]
-async fn huge_bodies_and_heads_are_refused_before_they_are_read() {
+async fn oversized_bodies_and_headers_are_refused_unread() {
     let served = Served::new().await;
     let bearer = served.token(Rights::Steer).to_owned();
     let mut stream = served.connect().await;
@@ -49,7 +49,7 @@ async fn huge_bodies_and_heads_are_refused_before_they_are_read() {
 }
 
 #[tokio::test]
-async fn who_may_only_watch_is_not_read_and_takes_nobodys_place() {
+async fn body_of_a_watch_token_is_not_read_and_occupies_no_slot() {
     let served = Served::new().await;
     let bearer = served.token(Rights::Watch);
     let head = |path: &str, bytes: usize| {
@@ -80,7 +80,7 @@ async fn who_may_only_watch_is_not_read_and_takes_nobodys_place() {
 }
 
 #[tokio::test]
-async fn rubbish_is_no_request() {
+async fn malformed_http_is_refused() {
     let served = Served::new().await;
     for rubbish in [
         &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc"[..],
@@ -104,7 +104,7 @@ async fn rubbish_is_no_request() {
 }
 
 #[tokio::test]
-async fn thousands_of_idle_connections_shut_nobody_out() {
+async fn oldest_idle_connections_are_closed_for_new_ones() {
     let served = Served::new().await;
     let bearer = served.token(Rights::Steer).to_owned();
     let mut page = served.connect().await;
@@ -161,7 +161,7 @@ async fn drips(served: &Served, start: &str, rest: u8) -> (String, Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_byte_a_second_does_not_last() {
+async fn slow_request_bytes_reach_the_timeout() {
     let served = Served::new().await;
     let (_, took) = drips(&served, "GET / HTTP/1.1\r\nX-Slow: ", b'x').await;
     assert!(took <= Duration::from_secs(16), "headers: {took:?}");
@@ -178,7 +178,7 @@ async fn a_byte_a_second_does_not_last() {
 }
 
 #[tokio::test]
-async fn who_reads_a_byte_at_a_time_holds_up_nobody() {
+async fn slow_reading_clients_do_not_delay_others() {
     let served = Served::new().await;
     let bearer = served.token(Rights::Steer).to_owned();
     let mut slow = Vec::new();
@@ -201,7 +201,7 @@ async fn who_reads_a_byte_at_a_time_holds_up_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_says_nothing_or_little_is_left_in_time() {
+async fn silent_clients_reach_the_timeout() {
     let served = Served::new().await;
     for start in ["", "GET / HT", "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "] {
         let mut stream = served.connect().await;
@@ -222,7 +222,7 @@ async fn who_says_nothing_or_little_is_left_in_time() {
 }
 
 #[tokio::test]
-async fn who_reads_nothing_holds_up_nobody_and_is_cut_off() {
+async fn client_that_reads_nothing_is_disconnected_without_delaying_others() {
     let served = Served::new().await;
     let bearer = served.token(Rights::Steer).to_owned();
     let mut stream = served.connect().await;

@@ -9,7 +9,7 @@ use super::support::Served;
 const CANCEL: &str = "/api/v1/sessions/s/cancel";
 
 #[tokio::test]
-async fn without_the_token_nothing_is_said_and_nothing_done() {
+async fn request_without_token_gets_401_and_no_effect() {
     let served = Served::new().await;
     let wrong = format!("Bearer {}", "0".repeat(64));
     let none = String::new();
@@ -44,7 +44,7 @@ async fn without_the_token_nothing_is_said_and_nothing_done() {
 }
 
 #[tokio::test]
-async fn other_names_of_this_machine_and_other_sites_are_refused() {
+async fn wrong_host_header_and_foreign_origins_are_refused() {
     let served = Served::new().await;
     let bearer = format!("Bearer {}", served.token(Rights::Steer));
     let port = served.address.port();
@@ -83,7 +83,7 @@ async fn other_names_of_this_machine_and_other_sites_are_refused() {
 }
 
 #[tokio::test]
-async fn a_browser_needs_its_cookie_and_its_key() {
+async fn browser_request_needs_cookie_and_csrf_key() {
     let served = Served::new().await;
     let origin = format!("http://{}", served.address);
     let body = format!("{{\"token\":\"{}\"}}", served.token(Rights::Steer));
@@ -112,7 +112,7 @@ async fn a_browser_needs_its_cookie_and_its_key() {
 }
 
 #[tokio::test]
-async fn whoever_watches_changes_nothing() {
+async fn watch_token_cannot_change_anything() {
     let served = Served::new().await;
     let bearer = format!("Bearer {}", served.token(Rights::Watch));
     let headers = [("Authorization", bearer.as_str())];
@@ -132,7 +132,7 @@ async fn whoever_watches_changes_nothing() {
 }
 
 #[tokio::test]
-async fn paths_lead_nowhere_but_to_the_page() {
+async fn path_traversal_is_refused() {
     let served = Served::new().await;
     for path in [
         "/../../etc/passwd",
@@ -200,7 +200,7 @@ async fn a_page_at_another_port_says_where_it_is() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_told_and_has_no_effect() {
+async fn malformed_requests_get_an_error_and_no_effect() {
     let served = Served::new().await;
     for (path, body, status) in [
         ("/api/v1/sessions/s/dance", "", 400),
@@ -228,7 +228,7 @@ async fn what_cannot_be_read_is_told_and_has_no_effect() {
 }
 
 #[tokio::test]
-async fn clients_name_their_requests() {
+async fn client_name_and_idempotency_key_reach_the_host() {
     let served = Served::new().await;
     let bearer = format!("Bearer {}", served.token(Rights::Steer));
     let token = ("Authorization", bearer.as_str());

@@ -92,7 +92,7 @@ proptest! {
 
     /// The laws of the fuzz target hold for what people might try.
     #[test]
-    fn whatever_is_asked_keeps_to_the_list(
+    fn random_http_requests_obey_the_route_table(
         method in prop_oneof![8 => Just("POST"), 2 => Just("GET"), 1 => select(vec!["PUT", "OPTIONS", "HEAD"])],
         (target, body) in asked(),
         headers in headers(),

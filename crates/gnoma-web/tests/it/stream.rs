@@ -51,7 +51,7 @@ impl Stream {
 }
 
 #[tokio::test]
-async fn a_stream_begins_with_a_snapshot_and_is_resumed_by_position() {
+async fn event_stream_starts_with_a_snapshot_and_resumes_by_position() {
     let served = Served::new().await;
     let mut stream = Stream::open(&served, "watch=1&attach=s", "").await;
     let text = stream.until("id: s@7.6").await;
@@ -78,7 +78,7 @@ async fn a_stream_begins_with_a_snapshot_and_is_resumed_by_position() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_left_leaves_its_place() {
+async fn closed_event_stream_frees_its_slot() {
     let served = Served::new().await;
     for _ in 0..3 {
         let mut all = Vec::new();

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_before_a_command_is_not_explained_as_one_of_prompts() {
+    fn unknown_option_before_a_command_points_to_the_help_of_that_command() {
         for (line, option, command) in [
             ("gnoma|--yes|trust", "--yes", "trust"),
             ("gnoma|-p|--verbose|sessions|list", "--verbose", "sessions"),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_a_command_does_not_take_is_not_offered_as_a_text() {
+    fn rejected_argument_gets_no_tip_to_pass_it_as_text() {
         for (line, has, has_not) in [
             ("gnoma|rewind|--to|2", "unexpected argument '--to' found", "tip:"),
             ("gnoma|providers|add|work|http://x/v1", "`--address http://x/v1`", "unexpected"),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn none_of_them_is_an_option_of_gnoma() {
+    fn foreign_options_are_not_options_of_gnoma() {
         let all = Args::command();
         for name in OPTIONS.iter().flat_map(|(names, _)| *names) {
             let is_ours = all.get_arguments().any(|arg| {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn some_are_spelt_as_elsewhere() {
+    fn option_spellings_of_other_assistants_are_accepted() {
         let line = [
             "gnoma",
             "--permission-mode",

@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_are_none_are_not_sent_to_a_model() {
+    fn mistaken_command_gets_advice_and_is_not_sent_to_a_model() {
         let cases = [
             ("gnoma|version", "gnoma --version"),
             ("gnoma|Login", "gnoma providers add"),
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_are_prompts_and_so_is_what_says_that_it_is_one() {
+    fn sentences_and_explicit_prompts_are_not_mistaken_for_commands() {
         for line in [
             "gnoma|hi",
             "gnoma|hello",
@@ -610,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_is_both_explained_and_a_command() {
+    fn reserved_words_are_not_commands() {
         let all = Args::command();
         for word in RESERVED.iter().flat_map(|(words, _)| *words) {
             assert!(all.find_subcommand(word).is_none(), "`{word}` is a command");

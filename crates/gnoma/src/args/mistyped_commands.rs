@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verb_that_a_command_does_not_have_is_answered_with_the_one_it_has() {
+    fn mistyped_subcommand_suggests_the_existing_one() {
         for (line, told) in [
             ("gnoma sessions remov 2026", "`gnoma sessions delete 2026`"),
             ("gnoma sessions info 2026", "`gnoma sessions show 2026`"),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn help_names_what_is_no_command() {
+    fn help_of_an_unknown_command_suggests_a_known_one() {
         for (line, told) in [
             ("gnoma help sesions", "did you mean `gnoma help sessions`?"),
             ("gnoma help sesions list", "did you mean `gnoma help sessions`?"),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_and_sentences_are_not_answered() {
+    fn valid_commands_and_sentences_get_no_typo_advice() {
         for line in [
             "gnoma",
             "gnoma help",

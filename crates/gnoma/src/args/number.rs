@@ -90,7 +90,7 @@ mod tests {
     use crate::args::Args;
 
     #[test]
-    fn numbers_that_cannot_be_are_refused_in_sentences() {
+    fn invalid_numbers_in_options_are_refused_with_a_reason() {
         for (line, told) in [
             ("gnoma --max-turns abc hi", "`abc` is not a whole number"),
             ("gnoma --max-turns 1.5 hi", "`1.5` is not a whole number"),

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_and_commands_with_a_mistake_are_not_sent_to_a_model() {
+    fn mistyped_command_lines_are_not_sent_to_a_model() {
         for line in [
             "gnoma|config|show",
             "gnoma|config|shwo",

@@ -119,7 +119,7 @@ mod tests {
     use crate::args::Args;
 
     #[test]
-    fn a_verb_is_answered_with_the_one_that_a_command_has() {
+    fn unknown_verb_maps_to_a_synonymous_subcommand() {
         let root = Args::command();
         for (command, verb, meant) in [
             ("config", "list", Some("show")),
@@ -161,7 +161,7 @@ mod tests {
 
     /// Holds for commands that are added later, too.
     #[test]
-    fn what_removes_and_what_lists_can_be_called_by_each_usual_name() {
+    fn remove_and_list_subcommands_have_all_usual_aliases() {
         for command in Args::command().get_subcommands() {
             for names in [&["remove", "rm", "delete"][..], &["list", "ls"]] {
                 let is_there = |name: &&&str| command.find_subcommand(name).is_some();

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn powershell_gets_words_that_do_nothing_in_a_line() {
+    fn powershell_completion_words_are_quoted() {
         for (word, expected) in [
             ("--permission=plan", "--permission=plan"),
             ("a; rm b", "'a; rm b'"),

@@ -479,7 +479,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_does_not_hold_is_a_fault() {
+    fn doctor_counts_only_failed_checks_as_faults() {
         let mut text = String::new();
         push_check_line(&mut text, true, "sessions", "a note with ✗ in it");
         text.push_str(&format!("{TURNED_OFF}files: no\n"));

@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_told_from_a_program() {
+    fn mcp_server_address_is_distinguished_from_a_program() {
         for (word, url) in [
             ("http://h/mcp", Some("http://h/mcp")),
             ("HTTP://h/mcp", Some("http://h/mcp")),

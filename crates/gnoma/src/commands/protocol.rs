@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_documents_are_what_they_were_made_of() {
+    fn packed_protocol_schema_and_openapi_match_their_sources() {
         let file = include_str!("../../protocol.schema.json");
         assert!(to_pretty_json(&unpack_json(SCHEMA).unwrap()).unwrap() == file);
         let made =

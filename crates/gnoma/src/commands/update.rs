@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_is_told_by_where_the_program_lies() {
+    fn install_method_is_detected_from_the_program_path() {
         let of = |program: &str| {
             installation_form(Path::new(program), Some("/opt/cargo"), "/.\n/usr/bin/gnoma\n")
         };

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_down_after_a_change_of_profile_goes_by_its_rules_about_secrets() {
+    fn profile_change_applies_its_redaction_rules_to_history_and_drafts() {
         let home = tempfile::tempdir().unwrap();
         let around = around(home.path());
         let (environment, folder) = (around.environment.clone(), home.path().to_owned());

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_side_by_side_keep_their_drafts_apart() {
+    fn concurrent_programs_keep_separate_drafts() {
         let folder = tempfile::tempdir().unwrap();
         let (one, other) = (program(folder.path()), program(folder.path()));
         one.save_drafts(&["from one".into()]).unwrap();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_written_nothing_is_made() {
+    fn saving_no_drafts_creates_no_folder() {
         let folder = tempfile::tempdir().unwrap();
         let files = program(&folder.path().join("tui"));
         assert_eq!(files.load_drafts(), []);

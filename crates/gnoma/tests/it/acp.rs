@@ -124,7 +124,7 @@ fn statuses(updates: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_turn_with_a_question_comes_back_when_it_is_loaded() {
+async fn acp_session_load_replays_a_turn_with_its_permission_question() {
     let write = r#"{"path":"a.txt","content":"hi\n"}"#;
     let world = World::new([calls("fs_write", write), says("written"), says("again")]);
     let mut editor = Editor::start(&world).await;
@@ -225,7 +225,7 @@ async fn two_editors_share_a_session_of_the_server() {
 }
 
 #[tokio::test]
-async fn session_that_is_open_elsewhere_is_refused_by_its_own_error_and_continues_in_a_copy() {
+async fn acp_session_open_elsewhere_is_refused_and_continues_as_a_fork() {
     let world = World::new([says("The first answer."), says("In the copy.")]);
     world.write("notes.txt", "x");
     let mut first = Editor::start(&world).await;
@@ -289,7 +289,7 @@ async fn a_turn_that_is_cancelled_says_so_and_the_next_one_runs() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_gets_an_error_and_leaves_sessions_alone() {
+async fn acp_invalid_request_gets_an_error_and_leaves_sessions_unchanged() {
     let world = World::new([says("hello")]);
     let mut editor = Editor::start(&world).await;
     let session = editor.session(&world).await;
@@ -342,7 +342,7 @@ async fn what_is_no_request_gets_an_error_and_leaves_sessions_alone() {
 }
 
 #[tokio::test]
-async fn nothing_is_done_before_the_client_has_said_what_it_speaks() {
+async fn acp_request_before_initialize_is_refused() {
     let world = World::new([]);
     let mut child = world.command(&["acp"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
@@ -373,7 +373,7 @@ fn told_last(world: &World) -> String {
 }
 
 #[tokio::test]
-async fn a_file_is_read_as_it_is_in_the_editor_and_only_within_the_workspace() {
+async fn acp_read_uses_the_editor_buffer_only_within_the_workspace() {
     let outside = tempfile::tempdir().unwrap();
     let file = outside.path().join("o.txt");
     std::fs::write(&file, "outside\n").unwrap();
@@ -418,7 +418,7 @@ async fn a_file_is_read_as_it_is_in_the_editor_and_only_within_the_workspace() {
 }
 
 #[tokio::test]
-async fn an_editor_that_shows_no_files_or_answers_nothing_is_not_waited_for_long() {
+async fn acp_read_falls_back_to_disk_when_the_editor_does_not_answer() {
     let read = r#"{"path":"a.txt"}"#;
     let world =
         World::new([calls("fs_read", read), says("read"), calls("fs_read", read), says("read")]);
@@ -434,7 +434,7 @@ async fn an_editor_that_shows_no_files_or_answers_nothing_is_not_waited_for_long
 }
 
 #[tokio::test]
-async fn a_plan_and_how_much_is_thought_are_told() {
+async fn acp_reports_the_plan_and_the_thinking_level() {
     let steps = r#"{"steps":[{"text":"look","status":"done"},{"text":"mend","status":"active"}]}"#;
     let world = World::new([calls("plan", steps), says("planned")]);
     let mut editor = Editor::start(&world).await;
@@ -464,7 +464,7 @@ async fn a_plan_and_how_much_is_thought_are_told() {
 }
 
 #[tokio::test]
-async fn elfs_are_a_call_that_says_what_they_are_to_do() {
+async fn acp_shows_elfs_as_a_tool_call_with_their_tasks() {
     let tasks = r#"{"tasks":[{"task":"count the files","name":"counter"}]}"#;
     let world = World::new([calls("elf_spawn", tasks), says("there are two"), says("two")]);
     let mut editor = Editor::start(&world).await;

@@ -118,7 +118,7 @@ impl Hired {
 }
 
 #[tokio::test]
-async fn a_turn_goes_to_the_agent_and_its_words_come_back_clean() {
+async fn cli_agent_runs_a_turn_and_its_output_is_sanitized() {
     let hired = Hired::new();
     assert!(hired.processes().is_empty(), "nothing is started before it is wanted");
     let run = hired.says("auto", "hello agent").await;
@@ -141,7 +141,7 @@ async fn a_turn_goes_to_the_agent_and_its_words_come_back_clean() {
 }
 
 #[tokio::test]
-async fn what_it_asks_for_is_judged_by_the_rules() {
+async fn cli_agent_requests_follow_permission_rules() {
     let hired = Hired::new();
     let run = hired.says("auto", "ORDER:run").await;
     assert!(run.err.contains("nobody is there"), "unattended it is refused: {}", run.err);
@@ -167,7 +167,7 @@ async fn what_it_asks_for_is_judged_by_the_rules() {
 }
 
 #[tokio::test]
-async fn what_it_changes_by_itself_is_rewound() {
+async fn rewind_restores_files_that_a_cli_agent_changed_itself() {
     let hired = Hired::new();
     hired.world.write("a.txt", "first\n");
     let run = hired.says("auto", "ORDER:edit").await;
@@ -179,7 +179,7 @@ async fn what_it_changes_by_itself_is_rewound() {
 }
 
 #[tokio::test]
-async fn while_planning_it_can_change_nothing() {
+async fn cli_agent_cannot_change_files_in_plan_mode() {
     let hired = Hired::new();
     hired.world.write("a.txt", "first\n");
     let run = hired.says("plan", "ORDER:edit").await;
@@ -190,7 +190,7 @@ async fn while_planning_it_can_change_nothing() {
 }
 
 #[tokio::test]
-async fn files_go_through_the_guard() {
+async fn cli_agent_file_access_redacts_secrets_and_can_be_rewound() {
     let token = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat();
     let hired = Hired::new();
     hired.world.write("a.txt", &format!("token = {token}\nlast\n"));
@@ -204,7 +204,7 @@ async fn files_go_through_the_guard() {
 }
 
 #[tokio::test]
-async fn its_plan_is_the_plan_of_the_session() {
+async fn cli_agent_plan_becomes_the_session_plan() {
     let hired = Hired::new();
     let run =
         hired.world.run(&["--model", "fake", "--output-format", "stream-json", "ORDER:plan"]).await;
@@ -213,7 +213,7 @@ async fn its_plan_is_the_plan_of_the_session() {
 }
 
 #[tokio::test]
-async fn the_next_turn_after_others_brings_the_past_as_text() {
+async fn cli_agent_gets_earlier_turns_as_text() {
     let hired = Hired::with([says("the answer is 42")], "");
     assert_eq!(hired.world.run(&["what is it?"]).await.code, Some(0));
     let run = hired.world.run(&["--continue", "--model", "fake", "go on"]).await;
@@ -229,7 +229,7 @@ const FIRST: &str =
     "automatic = true\n[[router.rules]]\nname = \"agent first\"\nprefer = [\"agent/*\"]\n";
 
 #[tokio::test]
-async fn another_model_goes_on_where_it_breaks_down() {
+async fn turn_fails_over_to_a_model_when_a_cli_agent_crashes() {
     for (order, why) in [
         ("ORDER:crash", "ended unexpectedly; its last output: out of memory"),
         ("ORDER:flood", "sent a message of more than 4 MB"),
@@ -247,7 +247,7 @@ async fn another_model_goes_on_where_it_breaks_down() {
 }
 
 #[tokio::test]
-async fn nobody_is_routed_to_an_agent_that_was_not_chosen() {
+async fn router_never_picks_a_cli_agent_that_was_not_chosen() {
     let hired = Hired::with([says("by the model")], "");
     let run = hired.world.run(&["hello"]).await;
     assert!(run.out.contains("by the model"), "{run:?}");
@@ -256,14 +256,14 @@ async fn nobody_is_routed_to_an_agent_that_was_not_chosen() {
 }
 
 #[tokio::test]
-async fn noise_on_its_standard_output_is_passed_over() {
+async fn cli_agent_garbage_on_stdout_is_ignored() {
     let hired = Hired::new();
     let run = hired.says("auto", "ORDER:garbage").await;
     assert_eq!((run.code, run.out.contains("done")), (Some(0), true), "{run:?}");
 }
 
 #[tokio::test]
-async fn one_that_is_missing_or_mute_is_told_when_it_is_chosen() {
+async fn missing_or_unresponsive_cli_agent_is_reported() {
     let world = World::new([]);
     world.configure("[[cli_agents]]\nname = \"gone\"\ncommand = \"no-such-agent\"\n");
     let run = world.run(&["--model", "gone", "hello"]).await;
@@ -308,7 +308,7 @@ async fn edited(hired: &Hired) -> (Editor, String) {
 }
 
 #[tokio::test]
-async fn a_person_approves_what_it_asks_for_or_does_not() {
+async fn person_approves_or_denies_a_cli_agent_permission_request() {
     for (option, runs) in [("allow_once", true), ("reject_once", false)] {
         let hired = Hired::new();
         let (mut editor, session) = edited(&hired).await;
@@ -331,7 +331,7 @@ async fn a_person_approves_what_it_asks_for_or_does_not() {
 }
 
 #[tokio::test]
-async fn it_stays_for_the_session_and_after_a_cancel() {
+async fn cli_agent_process_is_reused_across_turns_and_after_a_cancel() {
     let hired = Hired::new();
     let (mut editor, session) = edited(&hired).await;
     let first = editor.prompt(&session, "hello").await;

@@ -100,7 +100,7 @@ async fn comments_on_lines_of_the_change_are_kept_and_the_others_are_counted() {
 }
 
 #[tokio::test]
-async fn nothing_of_the_model_acts_in_the_report_for_people() {
+async fn ci_review_report_escapes_hostile_model_output() {
     let world = changed(&hostile());
     let summary = world.home.path().join("summary.md");
     std::fs::write(&summary, "before\n").unwrap();
@@ -151,7 +151,7 @@ async fn sarif_follows_the_rules_of_its_schema() {
 }
 
 #[tokio::test]
-async fn gitlab_and_github_get_what_they_take() {
+async fn ci_review_output_fits_gitlab_and_github_formats() {
     let (_, run) = review(&hostile(), &["--format", "codequality"]).await;
     let issues: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(issues[0]["severity"], "critical");
@@ -198,7 +198,7 @@ async fn a_review_changes_nothing_and_runs_nothing_of_the_repository() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_compared_is_said_before_a_model_is_asked() {
+async fn ci_review_reports_a_bad_base_before_any_model_request() {
     let world = changed(&hostile());
     for (base, said) in [
         ("nowhere", "git does not know `nowhere`"),

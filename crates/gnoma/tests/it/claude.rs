@@ -121,7 +121,7 @@ fn names(request: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_turn_has_the_messages_that_parsers_want() {
+async fn claude_stream_json_turn_has_the_expected_messages() {
     for wire in ["openai", "mistral"] {
         let by = if wire == "mistral" { Wire::Mistral } else { Wire::OpenAi };
         let script = Script::text(["Hi", " there"]).with_stop(StopReason::EndTurn);
@@ -153,7 +153,7 @@ async fn a_turn_has_the_messages_that_parsers_want() {
 }
 
 #[tokio::test]
-async fn the_program_approves_changes_and_denies_calls() {
+async fn claude_sdk_permission_prompt_approves_edits_and_denies_calls() {
     let world = World::new([writes("a.txt"), writes("b.txt"), says("done")]);
     let mut driven = Driven::start(&world, &["--permission-prompt-tool", "stdio"]);
     driven.say("go").await;
@@ -178,7 +178,7 @@ async fn the_program_approves_changes_and_denies_calls() {
 }
 
 #[tokio::test]
-async fn what_is_changed_is_judged_again() {
+async fn claude_sdk_updated_input_is_checked_against_permission_rules() {
     let outside = tempfile::tempdir().unwrap();
     let path = outside.path().join("x.txt");
     let world = World::new([writes("a.txt"), says("done")]);
@@ -194,7 +194,7 @@ async fn what_is_changed_is_judged_again() {
 }
 
 #[tokio::test]
-async fn hooks_are_called_back_and_have_their_say() {
+async fn claude_sdk_hook_callbacks_block_calls_and_add_context() {
     let bash = |command: &str| calls("Bash", &json!({"command": command}).to_string());
     let world = World::new([bash("echo no > no.txt"), bash("echo yes > yes.txt"), says("done")]);
     let mut driven = Driven::start(&world, &["--permission-prompt-tool", "stdio"]);
@@ -247,7 +247,7 @@ fn decides(decision: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_a_hook_allows_is_one_call() {
+async fn claude_sdk_hook_allow_applies_to_one_tool_call() {
     // Both calls have one id, as those of some servers do. The first needs no approval.
     let read = calls("Read", r#"{"file_path": "a.txt"}"#);
     let world = World::new([read, writes("b.txt"), says("done")]);
@@ -263,7 +263,7 @@ async fn what_a_hook_allows_is_one_call() {
 }
 
 #[tokio::test]
-async fn a_hook_that_allows_does_not_beat_another_one() {
+async fn claude_sdk_hook_allow_does_not_override_ask_or_deny_of_another_hook() {
     for other in ["ask", "deny"] {
         let world = World::new([writes("a.txt"), says("done")]);
         let mut driven = Driven::start(&world, &[]);
@@ -280,7 +280,7 @@ async fn a_hook_that_allows_does_not_beat_another_one() {
 }
 
 #[tokio::test]
-async fn what_a_permission_request_changes_is_what_runs() {
+async fn claude_sdk_permission_request_hook_changes_the_input_that_runs() {
     let world = World::new([writes("a.txt"), writes("b.txt"), says("done")]);
     world.configure("[permission]\nrules = [{ action = \"deny\", tool = \"fs.write(no.txt)\" }]\n");
     let mut driven = Driven::start(&world, &[]);
@@ -303,7 +303,7 @@ async fn what_a_permission_request_changes_is_what_runs() {
 }
 
 #[tokio::test]
-async fn rules_that_come_with_an_answer_hold_from_the_next_call_on() {
+async fn claude_sdk_permission_updates_apply_from_the_next_call() {
     let bash = |command: &str| calls("Bash", &json!({"command": command}).to_string());
     let replies = [writes("a.txt"), writes("b.txt"), bash("touch c.txt"), bash("touch d.txt")];
     let world = World::new(replies.into_iter().chain([says("done")]));
@@ -325,7 +325,7 @@ async fn rules_that_come_with_an_answer_hold_from_the_next_call_on() {
 }
 
 #[tokio::test]
-async fn tools_live_in_the_program() {
+async fn claude_sdk_in_process_mcp_tools_are_called() {
     let world = World::new([calls("mcp__calc__add", r#"{"a": 1, "b": 2}"#), says("three")]);
     let config = json!({"mcpServers": {"calc": {"type": "sdk", "name": "calc"}}}).to_string();
     let args = ["--mcp-config", &config, "--allowedTools", "mcp__calc__add"];
@@ -364,7 +364,7 @@ async fn tools_live_in_the_program() {
 }
 
 #[tokio::test]
-async fn what_the_program_disallows_is_denied_in_every_mode() {
+async fn claude_sdk_disallowed_tools_are_denied_in_every_mode() {
     let read = calls("Read", r#"{"file_path": ".env"}"#);
     let world = World::new([read, calls("mcp__calc__add", "{}"), says("done")]);
     std::fs::write(world.project.path().join(".env"), "s3cret-of-env").unwrap();
@@ -410,7 +410,7 @@ async fn what_the_program_disallows_is_denied_in_every_mode() {
 }
 
 #[tokio::test]
-async fn sub_agents_are_told_with_the_call_that_started_them() {
+async fn claude_sdk_sub_agent_messages_carry_the_parent_tool_call() {
     let arguments = json!({"description": "rev", "prompt": "look", "subagent_type": "rev"});
     let replies = [calls("Agent", &arguments.to_string()), says("from the agent"), says("done")];
     let world = World::new(replies);
@@ -462,7 +462,7 @@ async fn a_sub_agent_is_held_to_the_rules_of_its_definition() {
 }
 
 #[tokio::test]
-async fn sub_agents_of_files_are_there_where_somebody_trusts_them() {
+async fn claude_sdk_offers_file_sub_agents_only_from_trusted_folders() {
     let rev = |text: &str| {
         format!("---\nname: {text}\ndescription: reviews\n---\nYou review as {text}.\n")
     };
@@ -485,7 +485,7 @@ async fn sub_agents_of_files_are_there_where_somebody_trusts_them() {
 }
 
 #[tokio::test]
-async fn a_session_goes_on_by_its_id_and_in_a_copy() {
+async fn claude_sdk_session_resumes_by_id_and_forks() {
     let world = World::new([says("one"), says("two"), says("three"), says("four")]);
     let id = "12345678-1234-4234-9234-123456789012";
     let mut driven = Driven::start(&world, &["--session-id", id, "--system-prompt", "Be br1ef"]);
@@ -514,7 +514,7 @@ async fn a_session_goes_on_by_its_id_and_in_a_copy() {
 }
 
 #[tokio::test]
-async fn turns_are_limited_and_interrupted_and_modes_change() {
+async fn claude_sdk_limits_turns_interrupts_and_changes_permission_mode() {
     let slow = Script::text(["word"; 50]).with_stop(StopReason::EndTurn);
     let slow = Wire::OpenAi
         .stream_reply(&slow)
@@ -556,7 +556,7 @@ async fn turns_are_limited_and_interrupted_and_modes_change() {
 }
 
 #[tokio::test]
-async fn bad_input_costs_nothing() {
+async fn claude_sdk_ignores_malformed_input_lines() {
     let world = World::new([says("still here")]);
     let mut driven = Driven::start(&world, &["--from-the-future", "x"]);
     for bad in [json!([1]), json!({"type": "x"}), json!({"type": "user"}), json!(null)] {
@@ -571,7 +571,7 @@ async fn bad_input_costs_nothing() {
 }
 
 #[tokio::test]
-async fn a_link_and_the_command_print_answers() {
+async fn claude_print_mode_works_by_symlink_and_by_command() {
     let world = World::new([says("one"), says("two")]);
     let run = world.run(&["claude", "-p", "hi"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "one\n"), "{run:?}");

@@ -29,7 +29,7 @@ async fn told(settings: (&str, serde_json::Value), tool: &str, arguments: &str) 
 }
 
 #[tokio::test]
-async fn what_claude_settings_deny_does_not_run_before_trust() {
+async fn claude_settings_deny_rules_apply_before_trust() {
     let read = r#"{"path":"secrets/a.txt"}"#;
     let cat = r#"{"command":"cat secrets/a.txt"}"#;
     let deny = |rule: &str| json!({ "deny": [rule] });
@@ -60,7 +60,7 @@ async fn what_claude_settings_deny_does_not_run_before_trust() {
 }
 
 #[tokio::test]
-async fn what_claude_settings_ask_about_is_asked_and_what_they_allow_is_not_allowed() {
+async fn claude_settings_ask_rules_apply_but_allow_rules_do_not() {
     let cat = r#"{"command":"cat open.txt"}"#;
     let asked = told((".claude/settings.json", json!({"ask": ["Bash(cat:*)"]})), "bash", cat).await;
     assert!(asked.contains("permission denied") && !asked.contains("open words"), "{asked}");
@@ -73,7 +73,7 @@ async fn what_claude_settings_ask_about_is_asked_and_what_they_allow_is_not_allo
 }
 
 #[tokio::test]
-async fn a_claude_rule_that_gnoma_cannot_apply_is_named_and_asked_about_more_widely() {
+async fn unsupported_claude_permission_rule_is_reported_and_widened_to_ask() {
     let read = r#"{"path":"secrets/a.txt"}"#;
     let deny = json!({"deny": ["Read(secrets/[a-c].txt)", "Nonsense(x)", 7]});
     let told = told((".claude/settings.json", deny), "fs_read", read).await;
@@ -86,7 +86,7 @@ async fn a_claude_rule_that_gnoma_cannot_apply_is_named_and_asked_about_more_wid
 }
 
 #[tokio::test]
-async fn files_that_a_rule_denies_or_asks_about_are_kept_from_commands_that_do_not_name_them() {
+async fn sandbox_hides_files_that_a_claude_rule_denies_or_asks_about() {
     let python = r#"{"command":"python3 -c \"print(open('secrets/' + 'a.txt').read()[::-1])\""}"#;
     let grep = r#"{"command":"grep -r hu ."}"#;
     let archive = r#"{"command":"tar cf - *"}"#;
@@ -106,7 +106,7 @@ async fn files_that_a_rule_denies_or_asks_about_are_kept_from_commands_that_do_n
 }
 
 #[tokio::test]
-async fn a_change_that_a_rule_asks_about_is_not_kept_from_a_trial_unasked() {
+async fn trial_does_not_save_changes_that_an_ask_rule_covers() {
     let arguments =
         r#"{"command":"sh -c 'for n in src out; do mkdir -p $n; echo x > $n/new.js; done'"}"#;
     let world = World::new([calls("bash", arguments), says("done")]);

@@ -26,7 +26,7 @@ async fn turn(world: &World, more: &[&str], prompt: &str) -> (Run, Vec<Value>) {
 }
 
 #[tokio::test]
-async fn a_thread_has_turns_and_is_resumed_by_its_id() {
+async fn codex_thread_has_turns_and_resumes_by_id() {
     let world = World::new([says("one"), says("two")]);
     let (run, events) =
         turn(&world, &["--model", "gpt-5.5-codex", "--skip-git-repo-check"], "hi").await;
@@ -52,7 +52,7 @@ async fn a_thread_has_turns_and_is_resumed_by_its_id() {
 }
 
 #[tokio::test]
-async fn calls_are_items_of_their_kind() {
+async fn codex_tool_calls_are_items_by_kind() {
     let steps = r#"{"steps":[{"text":"a","status":"done"},{"text":"b","status":"pending"}]}"#;
     let world = World::new([
         calls("bash", r#"{"command":"echo hi"}"#),
@@ -91,7 +91,7 @@ async fn calls_are_items_of_their_kind() {
 }
 
 #[tokio::test]
-async fn what_the_sandbox_does_not_allow_fails_and_the_turn_goes_on() {
+async fn codex_sandbox_denial_fails_the_item_and_the_turn_continues() {
     let world = World::new([calls("fs_write", r#"{"path":"n.txt","content":"x"}"#), says("well")]);
     let run = world.pipe(&["exec", "--experimental-json"], "write").await;
     let events = events(&run);
@@ -104,7 +104,7 @@ async fn what_the_sandbox_does_not_allow_fails_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn an_answer_in_its_form_is_the_last_message() {
+async fn codex_output_schema_answer_is_the_last_message() {
     let world = World::new([says("Here: {\"a\": 1}"), says("{\"a\":2}")]);
     world.write(
         "s.json",
@@ -121,7 +121,7 @@ async fn an_answer_in_its_form_is_the_last_message() {
 }
 
 #[tokio::test]
-async fn a_turn_that_fails_says_so_and_so_does_one_that_cannot_begin() {
+async fn codex_failed_turn_ends_with_turn_failed() {
     let world = World::new([]);
     let (run, events) = turn(&world, &[], "hi").await;
     assert_ne!(run.code, Some(0));

@@ -105,7 +105,7 @@ async fn options_that_change_nothing_about_a_prompt_are_told() {
 }
 
 #[tokio::test]
-async fn id_of_a_session_is_not_empty_and_no_prompt() {
+async fn empty_or_mistaken_session_id_is_refused() {
     let world = World::new([]);
     assert!(refused(&world, &["-r", "", "hi"]).await.contains("the id is empty"));
     let said = refused(&world, &["-r", "hi"]).await;
@@ -174,7 +174,7 @@ async fn options_of_prompts_are_refused_by_commands_that_would_ignore_them() {
 }
 
 #[tokio::test]
-async fn addresses_of_servers_are_told_from_programs() {
+async fn mcp_add_distinguishes_server_addresses_from_programs() {
     let world = World::new([]);
     let said = refused(&world, &["mcp", "add", "z", "ftp://x"]).await;
     assert!(said.contains("begins with http:// or https://"), "{said}");
@@ -242,7 +242,7 @@ async fn broken_skills_are_checked_without_being_named() {
 }
 
 #[tokio::test]
-async fn guard_takes_the_words_of_a_command_and_names_folders() {
+async fn guard_accepts_command_words_and_refuses_folders() {
     let world = World::new([]);
     for line in
         [&["guard", "explain", "rm", "-rf", "build"][..], &["guard", "explain", "rm -rf build"]]
@@ -261,7 +261,7 @@ async fn guard_takes_the_words_of_a_command_and_names_folders() {
 }
 
 #[tokio::test]
-async fn other_mistakes_say_what_to_write() {
+async fn command_line_mistakes_are_answered_with_what_to_write() {
     let world = World::new([]);
     world.write("e.jsonl", "");
     for (line, told) in [

@@ -84,7 +84,7 @@ fn all_hooks() -> Value {
 }
 
 #[tokio::test]
-async fn hooks_run_where_they_match_with_their_facts_and_are_heard_where_they_should_be() {
+async fn claude_hooks_run_for_matching_events_with_their_input() {
     for (wire, protocol) in WIRES {
         let world = world_of(
             protocol,
@@ -159,7 +159,7 @@ fn facts(world: &World) {
 }
 
 #[tokio::test]
-async fn texts_are_said_as_their_files_say_and_bodies_wait_until_they_are_used() {
+async fn custom_commands_expand_arguments_and_skill_bodies_load_only_on_use() {
     let texts = [
         ("all.md", "T $ARGUMENTS.", "/all a b", "T a b."),
         ("at.md", "T $0|$1|$2|$ARGUMENTS[0]|$ARGUMENTS[1].", "/at 'a a' b", "T a a|b|$2|a a|b."),
@@ -313,7 +313,7 @@ async fn hooks_of_codex_run_from_its_settings_unless_they_are_switched_off() {
 }
 
 #[tokio::test]
-async fn memory_is_read_where_it_lies() {
+async fn claude_local_md_and_nested_rules_are_read() {
     for (wire, protocol) in WIRES {
         let world = world_of(protocol, (0..3).map(|_| says(wire, "ok")).collect());
         world.put("CLAUDE.local.md", "l0cal words");
@@ -329,7 +329,7 @@ async fn memory_is_read_where_it_lies() {
 }
 
 #[tokio::test]
-async fn agents_never_use_what_they_forbid_and_one_that_cannot_be_held_to_it_is_refused() {
+async fn sub_agents_never_use_their_disallowed_tools() {
     for (wire, protocol) in WIRES {
         let spawn = json!({"tasks": [{"task": "write it", "agent": "reader"}]});
         let write = json!({"path": "a.txt", "content": "x"});
@@ -370,7 +370,7 @@ async fn agents_never_use_what_they_forbid_and_one_that_cannot_be_held_to_it_is_
 }
 
 #[tokio::test]
-async fn an_agent_that_plans_changes_nothing_and_none_may_do_more_than_its_parent() {
+async fn sub_agent_permission_mode_never_exceeds_its_parent() {
     for (agents, parents, is_written) in [
         ("plan", "accept_edits", false),
         ("acceptEdits", "plan", false),
@@ -400,7 +400,7 @@ async fn an_agent_that_plans_changes_nothing_and_none_may_do_more_than_its_paren
 }
 
 #[tokio::test]
-async fn words_at_the_end_keep_the_model_going_for_a_while_and_not_for_ever() {
+async fn stop_hook_continues_the_turn_at_most_eight_times() {
     let line =
         r#"echo '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"g0-on"}}'"#;
     for (wire, protocol) in WIRES {
@@ -450,7 +450,7 @@ async fn a_hook_runs_only_for_the_calls_that_its_condition_is_about() {
 }
 
 #[tokio::test]
-async fn what_gnoma_does_not_act_on_is_named() {
+async fn unsupported_claude_settings_are_reported() {
     let world = world_of("responses", vec![says(Wire::Responses, "ok")]);
     let hook = json!({"type": "command", "command": "true", "if": 5, "flag": true});
     let stop = json!({"type": "command", "command": "true", "if": "Bash(ls)"});

@@ -99,7 +99,7 @@ fn orphans(project: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn elfs_of_a_program_that_was_killed_are_told_and_go_on() {
+async fn elfs_of_a_killed_program_are_reported_and_resume() {
     let world = world();
     let mut child = world.command(&[&BYPASS[..], &["work"]].concat()).spawn().unwrap();
     until("both commands run", || {
@@ -174,7 +174,7 @@ async fn elfs_in_incognito_leave_nothing() {
 }
 
 #[tokio::test]
-async fn wherever_the_program_is_killed_its_elfs_are_found_and_nothing_runs_on() {
+async fn program_killed_at_any_moment_leaves_recoverable_elfs() {
     let kills = option_env!("GNOMA_KILLS").and_then(|told| told.parse().ok());
     let kills: u64 = kills.unwrap_or(KILLS);
     for at in 0..kills {

@@ -116,7 +116,7 @@ async fn incognito_is_not_logged_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_log_is_continued_and_no_other_file_is_touched() {
+async fn debug_log_is_appended_to_and_overwrites_no_other_file() {
     let world = World::new([says("one"), says("two")]);
     for _ in 0..2 {
         assert_eq!(world.run(&["--log", "gnoma.log", "hello"]).await.code, Some(0));

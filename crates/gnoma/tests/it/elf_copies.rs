@@ -88,7 +88,7 @@ fn of_git(world: &World) -> (Vec<String>, Vec<u8>, Vec<PathBuf>) {
 }
 
 #[tokio::test]
-async fn what_an_elf_did_in_its_copy_is_merged_and_git_is_as_it_was() {
+async fn elf_worktree_changes_are_merged_and_git_state_is_unchanged() {
     let world = World::new([
         spawn("smith"),
         bash("git log --format=%s; git status --porcelain; cat b.txt new.txt; pwd"),
@@ -140,7 +140,7 @@ async fn what_an_elf_did_in_its_copy_is_merged_and_git_is_as_it_was() {
 }
 
 #[tokio::test]
-async fn the_changes_of_one_elf_can_be_taken_back_alone() {
+async fn rewind_reverts_changes_of_one_elf() {
     let world = World::new([
         spawn("one"),
         bash("sed -i s/one/ONE/ a.txt; echo 1 >first"),
@@ -173,7 +173,7 @@ async fn the_changes_of_one_elf_can_be_taken_back_alone() {
 }
 
 #[tokio::test]
-async fn an_elf_of_an_elf_is_merged_into_the_copy_and_submodules_are_files() {
+async fn nested_elf_merges_into_the_worktree_of_its_parent() {
     let outer =
         r#"{"tasks":[{"task":"work","name":"outer","isolation":"worktree","may_spawn":true}]}"#;
     let world = World::new([
@@ -215,7 +215,7 @@ async fn an_elf_of_an_elf_is_merged_into_the_copy_and_submodules_are_files() {
 }
 
 #[tokio::test]
-async fn a_merge_of_an_elf_in_the_background_belongs_to_the_session() {
+async fn background_elf_merge_is_rewound_with_the_session() {
     let tasks =
         r#"{"tasks":[{"task":"work","name":"late","isolation":"worktree"}],"background":true}"#;
     // The parent and its elf ask in no certain order: who waits is told by what was said.
@@ -246,7 +246,7 @@ async fn a_merge_of_an_elf_in_the_background_belongs_to_the_session() {
 }
 
 #[tokio::test]
-async fn behind_walls_an_elf_reads_its_history_and_writes_in_its_copy_alone() {
+async fn sandboxed_elf_writes_only_to_its_worktree() {
     let world = World::new([
         spawn("smith"),
         bash("git log --format=%s; cat a.txt"),
@@ -264,7 +264,7 @@ async fn behind_walls_an_elf_reads_its_history_and_writes_in_its_copy_alone() {
 }
 
 #[tokio::test]
-async fn in_the_project_itself_a_file_is_the_next_ones_when_an_elf_has_ended() {
+async fn file_written_by_a_shared_elf_is_free_once_the_elf_ends() {
     let shared = |name: &str| {
         calls("elf_spawn", &format!(r#"{{"tasks":[{{"task":"work","name":"{name}"}}]}}"#))
     };
@@ -318,7 +318,7 @@ fn with_deed(
 }
 
 #[tokio::test]
-async fn edits_of_the_person_are_one_more_writer() {
+async fn elf_merge_respects_concurrent_edits_of_the_person() {
     let elf = || {
         vec![spawn("smith"), bash("sed -i s/one/ONE/ a.txt; echo x >x"), says("done"), says("so")]
     };
@@ -358,7 +358,7 @@ async fn checked(check: &str, deed: impl Fn(&Path) + Send + Sync + 'static) -> W
 }
 
 #[tokio::test]
-async fn the_project_s_checks_run_on_what_the_merge_makes_of_it_before_it_lands() {
+async fn elf_merge_runs_the_project_checks_on_the_merged_files_first() {
     // Each side holds by itself, both together do not.
     let check = "test ! -e a -o ! -e b || { echo a and b do not go together; exit 1; }";
     let makes_b = |project: &Path| fs::write(project.join("b"), "b\n").unwrap();
@@ -384,7 +384,7 @@ async fn the_project_s_checks_run_on_what_the_merge_makes_of_it_before_it_lands(
 }
 
 #[tokio::test]
-async fn what_makes_no_copy_is_said_in_a_sentence_and_the_parent_goes_on() {
+async fn elf_worktree_that_cannot_be_created_is_reported_to_the_parent() {
     let world = World::new([spawn("smith"), says("so")]);
     is_done(&world.run(&["--incognito", BYPASS[0], BYPASS[1], "go"]).await);
     let told_of = told(&world);
@@ -404,7 +404,7 @@ async fn what_makes_no_copy_is_said_in_a_sentence_and_the_parent_goes_on() {
 }
 
 #[tokio::test]
-async fn a_copy_that_is_deleted_below_its_elf_merges_nothing() {
+async fn elf_with_a_deleted_worktree_merges_nothing() {
     let replies =
         vec![spawn("smith"), writes("b", "b\n"), writes("c", "c\n"), says("done"), says("so")];
     let world = with_deed(replies, 2, |project| {
@@ -425,7 +425,7 @@ async fn a_copy_that_is_deleted_below_its_elf_merges_nothing() {
 }
 
 #[tokio::test]
-async fn an_elf_may_end_or_call_before_its_copy_is_there() {
+async fn elf_may_end_or_call_tools_before_its_worktree_is_ready() {
     let reads = || bash("cat f1999.txt; ls f*.txt | wc -l; echo more > f1.txt");
     for calls_first in [false, true] {
         let of_elf = if calls_first { vec![reads(), says("read")] } else { vec![says("no need")] };
@@ -446,7 +446,7 @@ async fn an_elf_may_end_or_call_before_its_copy_is_there() {
 }
 
 #[tokio::test]
-async fn copies_of_a_killed_program_go_with_the_next_start() {
+async fn worktrees_of_a_killed_program_are_removed_at_the_next_start() {
     let world = World::new([spawn("smith"), bash("echo more >>a"), bash("sleep 30"), says("next")]);
     world.write("a", "a\n");
     let mut child = world.command(&[BYPASS[0], BYPASS[1], "go"]).spawn().unwrap();

@@ -247,7 +247,7 @@ async fn an_elf_of_an_elf_has_no_more_tools_than_the_elf() {
 }
 
 #[tokio::test]
-async fn hooks_have_their_say_when_an_elf_starts_and_hear_of_its_end() {
+async fn subagent_start_and_stop_hooks_run_for_an_elf() {
     let spawn = || calls("elf_spawn", r#"{"tasks":[{"task":"look","name":"seen"}]}"#);
     let world = World::new([spawn(), says("done"), spawn(), says("looked"), says("done")]);
     let hook = |event: &str, exec: &str| {
@@ -264,7 +264,7 @@ async fn hooks_have_their_say_when_an_elf_starts_and_hear_of_its_end() {
 }
 
 #[tokio::test]
-async fn hooks_hear_of_the_end_of_an_elf_that_is_stopped_with_its_parent() {
+async fn subagent_stop_hook_runs_when_an_elf_stops_with_its_parent() {
     let answer = |request: &Request| {
         let body = request.json().to_string();
         match (body.contains("You are an elf"), body.contains("started `slow`")) {

@@ -40,7 +40,7 @@ pub(crate) fn world_of(protocol: &str, replies: Vec<Reply>) -> World {
 }
 
 #[tokio::test]
-async fn commands_become_their_text_with_arguments_shell_output_and_files() {
+async fn custom_commands_expand_arguments_shell_output_and_files() {
     let world = World::new([says("a"), says("b"), says("c"), says("d"), says("e")]);
     world.put(".claude/commands/fix.md", "---\ndescription: fix it\n---\nFix $0 in $1, not $2.");
     world.put(".claude/commands/git/log.md", "Look: !`echo f0und` and out=!`date`. @notes.txt");
@@ -64,7 +64,7 @@ async fn commands_become_their_text_with_arguments_shell_output_and_files() {
 }
 
 #[tokio::test]
-async fn what_a_command_may_not_run_is_not_run_and_files_outside_stay_out() {
+async fn custom_command_leaves_out_denied_shell_output_and_outside_files() {
     let world = World::new([says("a"), says("b")]);
     world.put_home(".claude/commands/rm.md", "x !`rm -rf keep` y @../secret.txt @.env");
     world.put(".env", "c4nary");
@@ -77,7 +77,7 @@ async fn what_a_command_may_not_run_is_not_run_and_files_outside_stay_out() {
 }
 
 #[tokio::test]
-async fn commands_hold_their_turn_to_their_tools() {
+async fn custom_command_allowed_tools_limit_its_turn() {
     let world = World::new([
         calls("fs_write", r#"{"path":"a.txt","content":"x"}"#),
         calls("bash", r#"{"command":"echo not this; echo f0und"}"#),
@@ -135,7 +135,7 @@ async fn an_untrusted_project_runs_nothing_and_offers_no_skills() {
 }
 
 #[tokio::test]
-async fn a_model_and_tools_of_an_agent_that_are_not_there_are_told() {
+async fn unknown_model_or_tools_of_an_agent_are_reported() {
     let world = World::new((0..4).map(|_| says("hello")));
     let agent = |name: &str, more: &str| {
         let text = format!("---\nname: {name}\ndescription: d\n{more}---\nDo it.");
@@ -154,7 +154,7 @@ async fn a_model_and_tools_of_an_agent_that_are_not_there_are_told() {
 }
 
 #[tokio::test]
-async fn an_untrusted_project_replaces_nothing_of_the_persons() {
+async fn untrusted_project_does_not_override_personal_commands_skills_or_agents() {
     let world = World::new([says("a"), says("b"), says("c"), says("d"), says("e")]);
     let skill = |text: &str| format!("---\nname: pdf\ndescription: Do {text}\n---\nDo {text}");
     let agent = |text: &str| format!("---\nname: helper\ndescription: d\n---\nDo {text}");
@@ -182,7 +182,7 @@ async fn an_untrusted_project_replaces_nothing_of_the_persons() {
 }
 
 #[tokio::test]
-async fn skills_are_offered_loaded_and_said_on_other_wires() {
+async fn skills_are_listed_and_loaded_on_anthropic_and_responses_wires() {
     for (wire, protocol) in [(Wire::Anthropic, "anthropic"), (Wire::Responses, "responses")] {
         let call = |arguments: &str| {
             let script = Script::text([""; 0]).with_call("call_a", "skill", arguments);
@@ -221,7 +221,7 @@ async fn skills_are_offered_loaded_and_said_on_other_wires() {
 }
 
 #[tokio::test]
-async fn bundled_skills_are_there_and_batch_gives_work_to_elfs() {
+async fn bundled_skills_are_available_and_batch_uses_elfs() {
     let world = World::new([says("a"), says("b")]);
     world.run(&["/review the parser"]).await;
     assert!(world.said().contains("ARGUMENTS: the parser"), "{}", world.said());
@@ -254,7 +254,7 @@ async fn instructions_are_read_with_imports_and_those_of_a_folder_when_it_is_tou
 }
 
 #[tokio::test]
-async fn no_link_named_like_an_extension_brings_in_a_secret_file() {
+async fn symlinked_extension_files_never_load_a_secret_file() {
     let world =
         World::new([calls("fs_read", r#"{"path":"sub/a.txt"}"#), says("done"), says("done")]);
     world.put(".env", "pla1n words");
@@ -296,7 +296,7 @@ async fn skills_are_listed_shown_and_checked() {
 }
 
 #[tokio::test]
-async fn rules_for_certain_files_are_told_once_such_a_file_is_touched() {
+async fn path_scoped_rules_are_sent_once_when_a_matching_file_is_read() {
     let world = World::new([
         calls("fs_read", r#"{"path":"notes.txt"}"#),
         calls("fs_read", r#"{"path":"src/a.rs"}"#),
@@ -318,7 +318,7 @@ async fn rules_for_certain_files_are_told_once_such_a_file_is_touched() {
 }
 
 #[tokio::test]
-async fn settings_of_other_assistants_are_taken_over_as_a_whole_or_not_at_all() {
+async fn import_of_opencode_settings_is_all_or_nothing() {
     let world = World::new([]);
     let token = format!("ghp_{}", "c4naryR7tQ2mZx9LwV5bKp3HsN8dJf6GyT1u");
     world.put_home(
@@ -348,7 +348,7 @@ async fn settings_of_other_assistants_are_taken_over_as_a_whole_or_not_at_all() 
 }
 
 #[tokio::test]
-async fn settings_of_other_assistants_are_shown_and_taken_over_whole() {
+async fn import_previews_settings_of_other_assistants_and_writes_them_on_request() {
     let world = World::new([]);
     world.put_home(
         ".claude/settings.json",

@@ -182,7 +182,7 @@ impl Case {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_turn_changes_hands_wherever_an_arm_fails() {
+async fn failover_continues_the_turn_wherever_a_model_fails() {
     let runs = futures_util::stream::iter(cases().map(Case::run)).buffer_unordered(AT_ONCE);
     let wrong: Vec<Vec<String>> = runs.collect().await;
     assert_eq!(wrong.len(), SIDES.len() * (SIDES.len() - 1) * PLACES.len());
@@ -192,7 +192,7 @@ async fn a_turn_changes_hands_wherever_an_arm_fails() {
 
 /// The first arm cannot even be reached.
 #[tokio::test]
-async fn an_arm_that_nobody_runs_is_passed_over() {
+async fn failover_skips_an_unreachable_model() {
     let [from, to, ..] = &SIDES;
     let beta = to.start([Reaction::Answer(to.ends())]);
     let world =
@@ -205,7 +205,7 @@ async fn an_arm_that_nobody_runs_is_passed_over() {
 
 /// A pinned arm is what the person wants: it is not left, but the way out is shown.
 #[tokio::test]
-async fn a_pinned_arm_is_not_left_but_the_others_are_named() {
+async fn pinned_model_does_not_fail_over_but_alternatives_are_named() {
     let [from, to, ..] = &SIDES;
     let alpha = from.start([Reaction::Fail(Failure::NoModel)]);
     let beta = to.start([Reaction::Answer(to.ends())]);
@@ -219,7 +219,7 @@ async fn a_pinned_arm_is_not_left_but_the_others_are_named() {
 
 /// With one arm only it is asked again, and what has arrived is taken back where people see it.
 #[tokio::test]
-async fn the_only_arm_is_asked_again_when_its_answer_breaks() {
+async fn only_model_is_retried_when_its_stream_breaks() {
     let script = Script::text(["half an ", "answer"]).with_stop(StopReason::EndTurn);
     let broken = Wire::OpenAi.broken_reply(&script, FaultStage::Text, &Fault::Cut);
     assert!(matches!(broken.end, End::Abort(_)));
@@ -238,7 +238,7 @@ async fn the_only_arm_is_asked_again_when_its_answer_breaks() {
 
 /// An arm that was asked for by name is asked again by itself.
 #[tokio::test]
-async fn a_pinned_arm_whose_answer_breaks_is_asked_again() {
+async fn pinned_model_is_retried_when_its_stream_breaks() {
     let [from, to, ..] = &SIDES;
     let (stage, fault) = (FaultStage::Text, Fault::Cut);
     let breaks = Reaction::Break { script: from.half(), stage, fault };

@@ -15,13 +15,13 @@ async fn failing(reply: fn() -> Reply) -> String {
 }
 
 #[tokio::test]
-async fn an_html_page_is_named() {
+async fn html_page_instead_of_an_api_answer_is_reported() {
     let page = || Reply::new(200, "text/html", "<html><body>Sign in</body></html>");
     assert!(failing(page).await.contains("HTML page"));
 }
 
 #[tokio::test]
-async fn garbage_is_named() {
+async fn malformed_stream_is_reported_as_an_unreadable_answer() {
     let garbage = || Reply::sse("data: {\"choices\": [{]}\n\n");
     assert!(failing(garbage).await.contains("unreadable answer"));
 }
@@ -116,7 +116,7 @@ async fn other_programs_names_of_tools_are_understood() {
 }
 
 #[tokio::test]
-async fn the_part_that_arrived_is_kept_and_said() {
+async fn partial_answer_is_saved_and_reported_after_an_error() {
     let world = World::new([refused_midway("half an answer")]);
     let run = world.run(&["hi"]).await;
     assert_eq!(run.code, Some(1), "{run:?}");
@@ -126,7 +126,7 @@ async fn the_part_that_arrived_is_kept_and_said() {
 }
 
 #[tokio::test]
-async fn what_tools_have_done_stays_when_an_answer_breaks() {
+async fn tool_results_survive_a_broken_stream_and_the_tool_runs_once() {
     let write = calls("fs_write", r#"{"path":"new.txt","content":"made"}"#);
     let broken = || Wire::OpenAi.stream_reply(&Script::text(["half"])).with_end(End::Abort(150));
     let world = World::new([write, broken(), broken(), says("done")]);
@@ -138,7 +138,7 @@ async fn what_tools_have_done_stays_when_an_answer_breaks() {
 }
 
 #[tokio::test]
-async fn a_provider_that_asks_to_wait_is_waited_for() {
+async fn http_429_waits_for_retry_after() {
     let busy =
         || Reply::text(429, r#"{"error":{"message":"slow down"}}"#).with_header("retry-after", "1");
     let world = World::new([busy(), busy(), says("here")]);
@@ -149,7 +149,7 @@ async fn a_provider_that_asks_to_wait_is_waited_for() {
 
 /// A server that keeps the connection open with comments says nothing.
 #[tokio::test]
-async fn comments_alone_are_silence() {
+async fn sse_comments_alone_reach_the_idle_timeout() {
     const COMMENT: &str = ": still here\n\n";
     let mut slow = Reply::sse("");
     slow.body = ReplyBody::Endless { head: COMMENT.into(), unit: COMMENT.into() };
@@ -172,7 +172,7 @@ async fn a_failure_inside_the_server_is_not_called_overload() {
 }
 
 #[tokio::test]
-async fn nobody_listening_names_the_address() {
+async fn refused_connection_names_the_address() {
     let world = World::new([]);
     let text = "[provider]\ndefault = \"test\"\nmodel = \"m\"\n[provider.endpoints]\ntest = \"http://127.0.0.1:9/v1\"\n";
     std::fs::write(world.home.path().join(".config/gnoma/config.toml"), text).unwrap();
@@ -203,7 +203,7 @@ async fn a_server_on_this_machine_is_reached_past_any_proxy() {
 }
 
 #[tokio::test]
-async fn a_huge_tool_result_is_cut() {
+async fn huge_tool_result_is_truncated_for_the_model() {
     let flood = r#"{"command":"head -c 50000000 /dev/zero | tr '\\0' x"}"#;
     let world = World::new([calls("bash", flood), says("much")]);
     let run = world.run(&["--permission", "bypass", "flood"]).await;
@@ -212,7 +212,7 @@ async fn a_huge_tool_result_is_cut() {
 }
 
 #[tokio::test]
-async fn the_same_call_for_ever_ends() {
+async fn repeated_identical_tool_call_ends_the_turn() {
     let again = || calls("fs_ls", r#"{"path":"."}"#);
     let world = World::new(std::iter::repeat_with(again).take(60));
     let run = world.run(&["loop"]).await;
@@ -222,7 +222,7 @@ async fn the_same_call_for_ever_ends() {
 }
 
 #[tokio::test]
-async fn an_answer_that_somebody_on_the_way_has_compressed_is_read() {
+async fn gzip_compressed_stream_is_decoded() {
     let piece =
         r#"{"choices":[{"index":0,"delta":{"content":"unpacked"},"finish_reason":"stop"}]}"#;
     let stream = format!("data: {piece}\n\ndata: [DONE]\n\n");

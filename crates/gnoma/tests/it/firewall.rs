@@ -73,7 +73,7 @@ fn last_result(world: &World) -> String {
 }
 
 #[tokio::test]
-async fn a_secret_in_the_prompt_or_the_project_is_not_sent_and_that_is_told() {
+async fn secret_in_prompt_or_system_prompt_is_redacted_and_reported() {
     let token = token();
     let world = World::new([says("fine"), says("fine"), says("fine")]);
     let run = world.run(&[&format!("my token is {token}, keep it")]).await;
@@ -92,7 +92,7 @@ async fn a_secret_in_the_prompt_or_the_project_is_not_sent_and_that_is_told() {
 }
 
 #[tokio::test]
-async fn a_secret_in_results_errors_and_arguments_is_not_sent() {
+async fn secret_in_tool_results_errors_and_arguments_is_redacted() {
     let token = token();
     let missing = json!({"path": format!("notes/{token}/missing.txt")}).to_string();
     let failing = json!({"path": "a.txt", "old_string": token, "new_string": "x"}).to_string();
@@ -119,7 +119,7 @@ async fn a_secret_in_results_errors_and_arguments_is_not_sent() {
 }
 
 #[tokio::test]
-async fn configured_keys_are_known_whatever_they_look_like() {
+async fn configured_api_key_is_redacted_whatever_its_format() {
     let key = "plain-words-as-a-key";
     let world = World::new([calls("fs_read", r#"{"path":"a.txt"}"#), says("ok")]);
     world.configure("[provider.api_keys]\nmistral = \"${SOME_KEY}\"\n");
@@ -133,7 +133,7 @@ async fn configured_keys_are_known_whatever_they_look_like() {
 }
 
 #[tokio::test]
-async fn what_the_model_writes_holds_the_secret_again() {
+async fn secret_placeholder_in_tool_arguments_becomes_the_secret_again() {
     let token = token();
     let world = answering(|round, seen| match round {
         0 => calls("fs_read", r#"{"path":"old.yml"}"#),
@@ -163,7 +163,7 @@ async fn what_the_model_writes_holds_the_secret_again() {
 }
 
 #[tokio::test]
-async fn a_placeholder_of_another_session_destroys_no_file() {
+async fn secret_placeholder_of_another_session_is_never_written_to_a_file() {
     let world = World::new([
         calls("fs_write", r#"{"path":"a.env","content":"KEY={{secret:github-pat:734512907}}\n"}"#),
         calls("bash", r#"{"command":"echo '{{ secret:github-pat:734512907 }}' > a.env"}"#),
@@ -180,7 +180,7 @@ async fn a_placeholder_of_another_session_destroys_no_file() {
 }
 
 #[tokio::test]
-async fn a_secret_towards_the_network_is_asked_for() {
+async fn sending_a_secret_over_the_network_needs_approval() {
     let token = token();
     let world = answering(|round, seen| match round {
         0 => calls("fs_read", r#"{"path":"a.yml"}"#),
@@ -214,7 +214,7 @@ async fn a_blocked_secret_ends_the_turn_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn what_is_allowed_by_its_hash_or_warned_of_is_sent() {
+async fn secret_allowed_by_hash_or_only_warned_about_is_sent() {
     let token = token();
     let prompt = format!("use {token}");
     let world = World::new([says("ok"), says("ok")]);
@@ -233,7 +233,7 @@ async fn what_is_allowed_by_its_hash_or_warned_of_is_sent() {
 }
 
 #[tokio::test]
-async fn models_on_this_machine_may_see_more() {
+async fn local_model_receives_secrets_where_settings_allow_it() {
     let token = token();
     let models = |request: &gnoma_testkit::Request| {
         if request.method == "GET" {

@@ -34,7 +34,7 @@ fn asked(world: &World, nth: usize) -> (Vec<String>, String, String) {
 }
 
 #[tokio::test]
-async fn an_elf_does_a_skill_that_a_model_loads_with_its_tools_and_nothing_of_the_conversation() {
+async fn fork_skill_loaded_by_a_model_runs_in_an_elf_with_its_tools_only() {
     let writes = calls("fs_write", r#"{"path":"b.txt","content":"x"}"#);
     let load = loads(&json!({"name": "look", "arguments": "a.txt"}));
     let world = world(vec![load, writes, says("all is well"), says("done")], SKILL);
@@ -52,7 +52,7 @@ async fn an_elf_does_a_skill_that_a_model_loads_with_its_tools_and_nothing_of_th
 }
 
 #[tokio::test]
-async fn an_elf_does_a_skill_that_a_person_names_also_where_models_may_not_load_it() {
+async fn fork_skill_named_by_a_person_runs_in_an_elf_even_if_models_may_not_load_it() {
     for more in ["", "disable-model-invocation: true\n"] {
         let skill = SKILL.replace("context: fork\n", &format!("context: fork\n{more}"));
         let world = world(vec![says("all is well"), says("done")], &skill);
@@ -70,7 +70,7 @@ async fn an_elf_does_a_skill_that_a_person_names_also_where_models_may_not_load_
 }
 
 #[tokio::test]
-async fn what_holds_for_elfs_holds_for_skills_that_elfs_do() {
+async fn elf_rules_and_limits_apply_to_fork_skills() {
     // A rule.
     let load = || loads(&json!({"name": "look"}));
     let world_with = |rule: &str| {
@@ -97,7 +97,7 @@ async fn what_holds_for_elfs_holds_for_skills_that_elfs_do() {
 }
 
 #[tokio::test]
-async fn an_elf_that_starts_none_does_such_a_skill_itself() {
+async fn elf_that_may_not_spawn_runs_a_fork_skill_itself() {
     let spawn = calls("elf_spawn", r#"{"tasks":[{"task":"use the skill"}]}"#);
     let load = loads(&json!({"name": "look", "arguments": "c.txt"}));
     let world = world(vec![spawn, load, says("seen"), says("done")], SKILL);
@@ -114,7 +114,7 @@ fn hook(world: &World, event: &str, tool: &str, command: &str) {
 }
 
 #[tokio::test]
-async fn hooks_see_the_elf_that_a_skill_starts_before_it_starts() {
+async fn hooks_run_before_the_elf_of_a_fork_skill_starts() {
     for person in [false, true] {
         // What forbids it.
         let replies = match person {
@@ -145,7 +145,7 @@ async fn hooks_see_the_elf_that_a_skill_starts_before_it_starts() {
 }
 
 #[tokio::test]
-async fn no_model_starts_an_elf_with_a_skill_that_it_may_not_use() {
+async fn model_cannot_load_an_untrusted_or_disabled_fork_skill() {
     for is_trusted in [true, false] {
         let load = loads(&json!({"name": "deploy", "task": "anything", "arguments": "x"}));
         let world = world(vec![load, says("done")], SKILL);
@@ -164,7 +164,7 @@ async fn no_model_starts_an_elf_with_a_skill_that_it_may_not_use() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_done_by_an_elf_is_not_said_to_be_done() {
+async fn fork_skill_that_was_denied_is_not_reported_as_done() {
     let world = world(vec![says("done")], SKILL);
     world.configure("[[permission.rules]]\nrule = \"elf.spawn\"\naction = \"deny\"\n");
     is_done(&world.run(&["--permission", "bypass", "/look b.txt"]).await);
@@ -174,7 +174,7 @@ async fn what_could_not_be_done_by_an_elf_is_not_said_to_be_done() {
 }
 
 #[tokio::test]
-async fn where_no_elf_can_start_a_skill_holds_the_turn_to_its_tools() {
+async fn fork_skill_without_an_elf_limits_the_turn_to_its_tools() {
     let spawn = calls("elf_spawn", r#"{"tasks":[{"task":"/look c.txt"}]}"#);
     let writes = calls("fs_write", r#"{"path":"b.txt","content":"x"}"#);
     let world = world(vec![spawn, writes, says("seen"), says("done")], SKILL);

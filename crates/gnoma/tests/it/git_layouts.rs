@@ -189,7 +189,7 @@ async fn a_git_file_that_names_a_foreign_repository_opens_nothing() {
 }
 
 #[tokio::test]
-async fn what_git_obeys_around_the_workspace_stays_as_it_is() {
+async fn commands_cannot_change_git_hooks_or_config_outside_the_workspace() {
     if Support::detect().strength != Strength::Full {
         gnoma_testkit::skip_test("no sandbox: nothing holds it here");
         return;
@@ -216,7 +216,7 @@ const BRANCHES: &str = "make p; cd p; mkdir .vscode .husky; echo '{}' > .vscode/
 
 /// git that could write only some files of a checkout would leave a tree that is neither the old nor the new one.
 #[tokio::test]
-async fn git_writes_the_work_tree_whole_under_every_name() {
+async fn sandboxed_git_writes_the_same_work_tree_as_git_alone() {
     if Support::detect().strength != Strength::Full {
         gnoma_testkit::skip_test("no sandbox: commands see all of the machine here");
         return;
@@ -248,7 +248,7 @@ async fn git_writes_the_work_tree_whole_under_every_name() {
 
 /// A patch brings any file: nothing that needs approval comes with it unasked.
 #[tokio::test]
-async fn git_writes_nothing_guarded_unasked() {
+async fn git_writes_no_guarded_file_without_approval() {
     if Support::detect().strength != Strength::Full {
         gnoma_testkit::skip_test("no sandbox: commands see all of the machine here");
         return;

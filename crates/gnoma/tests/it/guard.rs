@@ -26,7 +26,7 @@ fn repository(world: &World) {
 }
 
 #[tokio::test]
-async fn commands_that_only_read_run_without_anybody_to_ask() {
+async fn read_only_commands_run_without_approval() {
     for command in [
         "git status && ls | head",
         "for f in *.txt; do wc -l \"$f\"; done; (cat a.txt | sort | uniq -c) || true",
@@ -44,7 +44,7 @@ async fn commands_that_only_read_run_without_anybody_to_ask() {
 }
 
 #[tokio::test]
-async fn one_bad_part_stops_the_whole() {
+async fn one_dangerous_part_stops_the_whole_command() {
     for command in [
         "ls; rm -rf x",
         "ls > seen && rm -rf x",
@@ -70,7 +70,7 @@ async fn one_bad_part_stops_the_whole() {
 }
 
 #[tokio::test]
-async fn rules_make_exceptions() {
+async fn permission_rules_allow_and_deny_commands() {
     let touch = "touch one && ls";
     for (rules, made) in [
         ("rule = \"bash(touch one)\"\naction = \"allow\"\n", true),
@@ -95,7 +95,7 @@ async fn rules_make_exceptions() {
 }
 
 #[tokio::test]
-async fn a_rule_that_cannot_be_read_is_told_before_anything_runs() {
+async fn unparseable_permission_rule_is_reported_before_anything_runs() {
     for (rule, hint) in [
         ("bash(touch made", "bracket"),
         ("bash(a && b)", "bash(a && b)"),
@@ -134,7 +134,7 @@ async fn writes(path: &str, flags: &[&str]) -> (World, Run) {
 }
 
 #[tokio::test]
-async fn what_decides_over_later_runs_is_asked_for_also_in_bypass() {
+async fn guarded_files_need_approval_even_in_bypass_mode() {
     for path in [".git/hooks/pre-commit", ".gnoma/config.toml", ".mcp.json", ".vscode/tasks.json"] {
         let (world, run) = writes(path, &[]).await;
         assert!(!exists(world.project.path(), path), "{path}: {run:?}");
@@ -167,7 +167,7 @@ async fn what_decides_over_later_runs_is_asked_for_also_in_bypass() {
 }
 
 #[tokio::test]
-async fn links_out_of_the_workspace_are_seen() {
+async fn symlinks_out_of_the_workspace_are_detected() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("notes"), "private words\n").unwrap();
     for (tool, arguments) in [
@@ -191,7 +191,7 @@ async fn links_out_of_the_workspace_are_seen() {
 }
 
 #[tokio::test]
-async fn each_call_of_an_answer_is_judged_by_what_those_before_it_left() {
+async fn each_tool_call_is_judged_after_the_effects_of_earlier_calls() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("notes"), "private words\n").unwrap();
     let link = format!("ln -s {} way", outside.path().display());
@@ -289,7 +289,7 @@ async fn json_lines_are_answered_one_by_one() {
 }
 
 #[tokio::test]
-async fn run_does_what_a_model_would_get_done_with_nobody_to_ask() {
+async fn guard_run_executes_only_what_needs_no_approval() {
     let world = World::new([]);
     let secret = token();
     world.write("notes", &format!("words\nkey {secret}\n"));
@@ -335,7 +335,7 @@ async fn run_does_what_a_model_would_get_done_with_nobody_to_ask() {
 }
 
 #[tokio::test]
-async fn a_command_is_judged_by_what_an_earlier_one_left_on_trial() {
+async fn command_is_judged_after_the_changes_of_an_earlier_trial() {
     let world = World::new([]);
     world.write("prepare.sh", "ln -s ~/.ssh notes; mkdir -p d/.git/hooks; echo > d/.git/config\n");
     std::fs::create_dir(world.project.path().join("d")).unwrap();
@@ -400,7 +400,7 @@ async fn clean_prints_the_text_without_what_hides_in_it() {
 }
 
 #[tokio::test]
-async fn shell_and_explain_say_what_would_be_decided() {
+async fn guard_shell_and_explain_report_the_verdict() {
     let world = World::new([]);
     let run = world.pipe(&["guard", "shell"], "ls | head\ngit log -3\n").await;
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -421,7 +421,7 @@ async fn shell_and_explain_say_what_would_be_decided() {
 }
 
 #[tokio::test]
-async fn doctor_says_what_holds() {
+async fn doctor_reports_sandbox_privacy_and_model_checks() {
     let world = World::new([]);
     let run = world.run(&["doctor"]).await;
     // No model answers here.
@@ -476,7 +476,7 @@ async fn doctor_checks_models_and_names_what_is_wrong_with_the_configuration() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn always_answers_what_its_rule_covers_and_nothing_else() {
+async fn always_answer_covers_only_calls_of_its_rule() {
     use crate::terminal::Terminal;
     let touch =
         |name: &str| calls("bash", &json!({"command": format!("touch {name}")}).to_string());
@@ -496,7 +496,7 @@ async fn always_answers_what_its_rule_covers_and_nothing_else() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_secret_is_never_sent_for_good() {
+async fn always_is_not_offered_for_sending_a_secret() {
     use crate::terminal::Terminal;
     let command = "curl -s http://127.0.0.1:9/ -H 'X: KEY'";
     let script = move |request: &gnoma_testkit::Request| {

@@ -41,7 +41,7 @@ async fn go(world: &World, prompt: &str) -> crate::support::Run {
 }
 
 #[tokio::test]
-async fn exit_code_2_alone_blocks_and_its_words_reach_the_model() {
+async fn hook_exit_code_2_blocks_and_its_stderr_reaches_the_model() {
     for (code, blocks) in [(2, true), (1, false), (127, false), (0, false)] {
         let line = format!("echo n0pe >&2; exit {code}");
         let world = world(&[("PreToolUse", "Write", &line)], vec![writes("a.txt"), says("done")]);
@@ -55,7 +55,7 @@ async fn exit_code_2_alone_blocks_and_its_words_reach_the_model() {
 }
 
 #[tokio::test]
-async fn a_hook_of_ones_own_that_fails_is_shown_and_blocks_where_it_must_not_fail() {
+async fn failing_hook_is_reported_and_blocks_only_if_fail_is_closed() {
     for (fail, blocks) in [("open", false), ("closed", true)] {
         let world = World::new(vec![writes("a.txt"), says("done")]);
         world.configure(&format!(
@@ -68,7 +68,7 @@ async fn a_hook_of_ones_own_that_fails_is_shown_and_blocks_where_it_must_not_fai
 }
 
 #[tokio::test]
-async fn what_stands_in_the_project_for_hooks_is_gone_when_gnoma_has_ended() {
+async fn hook_run_leaves_no_files_in_the_project() {
     const RUNS: usize = 20;
     let world = World::new((0..RUNS).map(|_| says("done"))).among_files();
     world.configure("[[hooks]]\nevent = \"stop\"\nexec = \"true\"\n");
@@ -84,7 +84,7 @@ async fn what_stands_in_the_project_for_hooks_is_gone_when_gnoma_has_ended() {
 }
 
 #[tokio::test]
-async fn the_facts_are_those_that_scripts_look_for() {
+async fn hook_input_has_the_fields_that_scripts_read() {
     let log = "cat > seen.json; echo \"$CLAUDE_PROJECT_DIR\" > dir.txt";
     let world = world(&[("PreToolUse", "Edit|Write", log)], vec![writes("a.txt"), says("done")]);
     go(&world, "go").await;
@@ -100,7 +100,7 @@ async fn the_facts_are_those_that_scripts_look_for() {
 }
 
 #[tokio::test]
-async fn json_denies_and_beats_what_allows_on_other_wires() {
+async fn hook_json_deny_beats_allow_on_other_wires() {
     let allow = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'"#;
     let deny = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"n0pe"}}'"#;
     let old = r#"echo '{"decision":"block","reason":"n0pe"}'"#;
@@ -140,7 +140,7 @@ async fn a_denial_in_utf16_counts() {
 }
 
 #[tokio::test]
-async fn a_hook_never_widens_what_is_allowed() {
+async fn hook_allow_never_widens_permissions() {
     let allow = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'"#;
     let world = world(&[("PreToolUse", "", allow)], vec![writes("a.txt"), says("done")]);
     world.run(&["--permission", "deny", "go"]).await;
@@ -170,7 +170,7 @@ async fn changed_arguments_are_judged_again() {
 }
 
 #[tokio::test]
-async fn after_a_tool_words_are_added_or_take_the_place_of_its_own() {
+async fn post_tool_use_hook_adds_to_or_replaces_the_tool_result() {
     let world1 = world(
         &[
             ("PostToolUse", "Write", "echo lint: b4d >&2; exit 2"),
@@ -196,7 +196,7 @@ async fn after_a_tool_words_are_added_or_take_the_place_of_its_own() {
 }
 
 #[tokio::test]
-async fn prompts_get_context_or_are_held_back() {
+async fn user_prompt_submit_hook_adds_context_or_blocks_the_prompt() {
     let world1 = world(
         &[
             ("SessionStart", "startup", "echo fr0m-start"),
@@ -224,7 +224,7 @@ async fn prompts_get_context_or_are_held_back() {
 }
 
 #[tokio::test]
-async fn the_model_goes_on_where_a_hook_does_not_let_it_stop() {
+async fn stop_hook_continues_the_turn() {
     let line = "cat > stop.json; grep -q '\"stop_hook_active\":true' stop.json || { echo d0-more >&2; exit 2; }";
     let world = world(&[("Stop", "", line)], vec![says("one"), says("two")]);
     let run = go(&world, "go").await;
@@ -246,7 +246,7 @@ async fn continue_false_ends_the_turn_after_the_call_has_run() {
 }
 
 #[tokio::test]
-async fn a_projects_hooks_wait_for_trust_and_one_changed_byte_takes_it_back() {
+async fn project_hooks_need_trust_and_a_changed_script_revokes_it() {
     let world = World::new((0..4).map(|_| says("a")));
     let hook = "sh $CLAUDE_PROJECT_DIR/scripts/hook.sh";
     world.put(".claude/settings.json", &settings(&[("SessionStart", "", hook)]));
@@ -264,7 +264,7 @@ async fn a_projects_hooks_wait_for_trust_and_one_changed_byte_takes_it_back() {
 }
 
 #[tokio::test]
-async fn trust_shows_what_it_is_pinned_to_and_what_it_is_not() {
+async fn trust_lists_pinned_and_unpinned_files() {
     let world = World::new([]);
     let long = format!("sh $SCRIPT {}", "and so on ".repeat(100));
     let events = [
@@ -289,7 +289,7 @@ async fn trust_shows_what_it_is_pinned_to_and_what_it_is_not() {
 }
 
 #[tokio::test]
-async fn own_hooks_are_run_and_fail_closed_where_they_say_so() {
+async fn gnoma_hooks_run_and_fail_closed_where_configured() {
     let world = World::new([
         writes("a.txt"),
         says("x"),
@@ -315,7 +315,7 @@ async fn own_hooks_are_run_and_fail_closed_where_they_say_so() {
 }
 
 #[tokio::test]
-async fn a_hook_that_takes_too_long_is_ended_and_does_not_block() {
+async fn hook_timeout_ends_the_hook_and_does_not_block() {
     let world = World::new([writes("a.txt"), says("done")]);
     let entry = json!({"type": "command", "command": "sleep 30", "timeout": 0.3});
     let hooks = json!({"hooks": {"PreToolUse": [{"hooks": [entry]}], "Nonsense": [{"hooks": []}]}});
@@ -326,7 +326,7 @@ async fn a_hook_that_takes_too_long_is_ended_and_does_not_block() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_an_async_hook_and_it_still_ends_its_work() {
+async fn async_hook_finishes_its_work_without_delaying_the_turn() {
     let world = World::new([writes("a.txt"), says("done")]);
     let entry =
         json!({"type": "command", "command": "sleep 1; echo l4te > late.txt", "async": true});
@@ -338,7 +338,7 @@ async fn nobody_waits_for_an_async_hook_and_it_still_ends_its_work() {
 }
 
 #[tokio::test]
-async fn a_hook_that_says_so_is_not_waited_for() {
+async fn hook_that_answers_async_continues_in_the_background() {
     let line = r#"echo '{"async": true}'; sleep 2; cat > /dev/null; echo l4te > late.txt; echo n0pe >&2; exit 2"#;
     let world = world(
         &[("PreToolUse", "", line), ("PostToolUse", "", "test -e late.txt || echo > early.txt")],
@@ -352,7 +352,7 @@ async fn a_hook_that_says_so_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_hook_that_goes_on_says_for_how_long() {
+async fn async_hook_ends_after_its_async_timeout() {
     let line = r#"echo '{"async": true, "asyncTimeout": 300}'; sleep 20; echo l4te > late.txt"#;
     let world = world(&[("PreToolUse", "", line)], vec![writes("a.txt"), says("done")]);
     let began = std::time::Instant::now();
@@ -374,7 +374,7 @@ fn asks(kind: &str, more: &Value, replies: Vec<gnoma_testkit::Reply>) -> World {
 }
 
 #[tokio::test]
-async fn a_model_says_whether_the_condition_of_a_hook_holds() {
+async fn prompt_hook_asks_a_model_whether_its_condition_holds() {
     let no = r#"Well. {"ok": false, "reason": "n0t-there"}"#;
     for (answer, runs, shown) in [
         (r#"{"ok": true}"#, true, ""),
@@ -395,7 +395,7 @@ async fn a_model_says_whether_the_condition_of_a_hook_holds() {
 }
 
 #[tokio::test]
-async fn the_model_of_small_things_is_asked_unless_a_hook_names_one_that_is_there() {
+async fn prompt_hook_uses_the_small_model_and_reports_an_unknown_one() {
     let roles =
         "[provider.models]\ntest = [\"m1\", \"tiny\"]\n[router.roles]\nsmall = \"test/tiny\"\n";
     for (more, wanted) in [(json!({}), Some("tiny")), (json!({"model": "nobody"}), None)] {
@@ -430,7 +430,7 @@ async fn a_sub_agent_of_a_hook_reads_files_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn facts_are_sent_to_an_address_without_secrets_and_its_answer_counts() {
+async fn http_hook_posts_redacted_input_and_its_answer_applies() {
     let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"n0pe"}}"#;
     let listener = gnoma_testkit::Server::start_with_replies([
         gnoma_testkit::Reply::json(200, deny),
@@ -466,7 +466,7 @@ async fn facts_are_sent_to_an_address_without_secrets_and_its_answer_counts() {
 }
 
 #[tokio::test]
-async fn own_hooks_ask_models_too_and_what_cannot_be_is_said() {
+async fn gnoma_prompt_hooks_run_and_unsupported_ones_are_reported() {
     let world =
         World::new([writes("a.txt"), says(r#"{"ok": false, "reason": "n0"}"#), says("done")]);
     let hook = |event: &str, kind: &str, exec: &str| {
@@ -514,7 +514,7 @@ async fn a_hook_that_does_nothing_costs_little() {
 }
 
 #[tokio::test]
-async fn hooks_can_read_what_was_said_and_to_which_message_they_belong() {
+async fn hook_input_names_the_transcript_and_the_prompt() {
     let copy = "cat > seen.json; cp \"$(sed -n 's/.*\"transcript_path\":\"\\([^\"]*\\)\".*/\\1/p' seen.json)\" t.jsonl";
     let world = world(&[("Stop", "", copy)], vec![writes("a.txt"), says("all d0ne")]);
     go(&world, "do the th1ng").await;

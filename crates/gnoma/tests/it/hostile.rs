@@ -47,7 +47,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn an_untrusted_repository_starts_nothing_sends_nothing_and_says_what_waits() {
+async fn untrusted_repository_runs_and_sends_nothing_and_is_reported() {
     let world = untrusted();
     let run = world.run(&["--permission", "bypass", "/x"]).await;
     assert_eq!(run.code, Some(2), "nothing was sent, which is no success: {run:?}");
@@ -89,7 +89,7 @@ async fn an_untrusted_repository_starts_nothing_sends_nothing_and_says_what_wait
 
 /// A model that does what a poisoned description says: it reads a file and hands what is in it to a server.
 #[tokio::test]
-async fn a_poisoned_description_gets_no_secret_out() {
+async fn poisoned_mcp_tool_description_leaks_no_secret() {
     const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     let model = Server::start(|request| {
         let body = request.json();
@@ -119,7 +119,7 @@ async fn a_poisoned_description_gets_no_secret_out() {
 }
 
 #[tokio::test]
-async fn no_server_passes_for_another_or_for_a_built_in_tool() {
+async fn mcp_tool_cannot_shadow_another_server_or_a_built_in_tool() {
     let served = Served::with([says("ok")]);
     let other = served_folder();
     let entry = |name: &str, folder: &std::path::Path| {
@@ -159,7 +159,7 @@ async fn no_server_passes_for_another_or_for_a_built_in_tool() {
 }
 
 #[tokio::test]
-async fn a_huge_result_is_kept_aside_and_its_beginning_read() {
+async fn huge_mcp_result_is_stored_and_truncated_for_the_model() {
     let served = Served::with([calls("mcp__fake__echo", r#"{"text":"hi"}"#), says("ok")]);
     let text = format!("begins {}", "word ".repeat(600_000));
     served.put("result.json", &json!({"content": [{"type": "text", "text": text}]}));
@@ -203,7 +203,7 @@ async fn a_server_that_asks_for_a_password_gets_none_where_nobody_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_asked_for_a_password_by_a_server_is_warned() {
+async fn mcp_elicitation_of_a_password_shows_a_warning() {
     let served = asking();
     let person = Person::ready(&served.world, &["--permission", "bypass"]);
     person.types("go with fake\r");
@@ -216,7 +216,7 @@ async fn whoever_is_asked_for_a_password_by_a_server_is_warned() {
 }
 
 #[tokio::test]
-async fn no_hook_outlives_the_program_however_that_ends() {
+async fn hooks_are_killed_when_the_program_ends() {
     // A number that no other process has.
     let seconds = format!("4217.{}", std::process::id());
     let line = format!("sleep {seconds} & echo > started; sleep {seconds}");

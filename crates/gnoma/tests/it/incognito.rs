@@ -163,7 +163,7 @@ fn canaries(session: u64) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn nothing_of_a_killed_session_stays() {
+async fn killed_incognito_session_leaves_no_trace() {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let mut asked = 0;
     for session in 0..SESSIONS {
@@ -178,7 +178,7 @@ async fn nothing_of_a_killed_session_stays() {
 }
 
 #[tokio::test]
-async fn a_trace_would_be_found() {
+async fn trace_search_finds_planted_canaries() {
     let watched = Watched::new(0);
     let words = canaries(0);
     let encoded = BASE64_STANDARD.encode(format!("xy{}", canary(0, "file")));
@@ -189,7 +189,7 @@ async fn a_trace_would_be_found() {
 }
 
 #[tokio::test]
-async fn local_only_refuses_models_elsewhere_before_anything_is_sent() {
+async fn local_only_refuses_remote_models_before_anything_is_sent() {
     let models = |request: &gnoma_testkit::Request| match request.method.as_str() {
         "GET" => Reply::json(200, r#"{"object":"list","data":[{"id":"m1","object":"model"}]}"#),
         _ => says("here"),
@@ -217,7 +217,7 @@ async fn local_only_refuses_models_elsewhere_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn a_local_provider_whose_address_is_elsewhere_is_not_on_this_machine() {
+async fn local_provider_with_a_remote_address_is_not_local() {
     let world = World::new([]);
     for elsewhere in ["http://192.0.2.1:8080/v1", "https://models.example.com/v1"] {
         let only = format!("llamacpp = \"{elsewhere}\"\n[privacy]\nlocal_only = true\n");

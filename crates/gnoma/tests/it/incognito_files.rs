@@ -137,7 +137,7 @@ async fn no_file_is_made_with_everything_on() {
 
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "how often it is killed is said from outside")]
-async fn no_file_is_left_whenever_it_is_killed() {
+async fn incognito_session_killed_at_any_moment_leaves_no_file() {
     let kills = std::env::var("GNOMA_KILLS").ok().and_then(|text| text.parse().ok());
     let kills: u64 = kills.unwrap_or(KILLS);
     let mut asked = 0;

@@ -33,7 +33,7 @@ fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test]
-async fn a_session_killed_in_the_middle_of_a_call_goes_on_with_every_call_answered() {
+async fn session_killed_during_a_tool_call_resumes_with_every_call_answered() {
     let sleeps = calls("bash", r#"{"command":"echo > begun; sleep 30"}"#);
     let world = World::new([sleeps, says("I see.")]);
     let mut child = world.command(&["--permission", "bypass", "wait"]).spawn().unwrap();
@@ -49,7 +49,7 @@ async fn a_session_killed_in_the_middle_of_a_call_goes_on_with_every_call_answer
 }
 
 #[tokio::test]
-async fn wherever_a_session_is_killed_the_next_request_is_legal() {
+async fn session_killed_at_any_moment_resumes_with_a_valid_request() {
     for wait_ms in [0, 15, 30, 60, 120, 250, 500, 900] {
         let pause = Duration::from_millis(40);
         let write = json!({"path": "a", "content": "1"}).to_string();
@@ -113,7 +113,7 @@ async fn incognito_leaves_no_file_and_no_folder() {
 }
 
 #[tokio::test]
-async fn looking_for_what_is_kept_makes_nothing() {
+async fn commands_that_read_sessions_create_no_files() {
     let world = World::new([says("one")]);
     world.run(&["in the project"]).await;
     let elsewhere = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ async fn looking_for_what_is_kept_makes_nothing() {
 }
 
 #[tokio::test]
-async fn incognito_refuses_what_writes_to_what_is_kept() {
+async fn incognito_refuses_commands_that_write_to_stored_sessions() {
     let write = json!({"path": "a", "content": "1"}).to_string();
     let world = World::new([calls("fs_write", &write), says("done")]);
     world.run(&["--permission", "accept_edits", "write"]).await;
@@ -175,7 +175,7 @@ fn contents_below(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn sessions_are_not_kept_when_the_settings_say_so() {
+async fn session_keep_false_saves_no_session() {
     let world = World::new([says("done")]);
     world.configure("[session]\nkeep = false\n");
     let run = world.run(&["hi"]).await;
@@ -184,7 +184,7 @@ async fn sessions_are_not_kept_when_the_settings_say_so() {
 }
 
 #[tokio::test]
-async fn what_is_kept_can_be_read_by_nobody_else() {
+async fn stored_session_files_are_private() {
     let write = json!({"path": "a", "content": "1"}).to_string();
     let world = World::new([calls("fs_write", &write), says("done")]);
     world.run(&["--permission", "accept_edits", "write"]).await;
@@ -197,7 +197,7 @@ async fn what_is_kept_can_be_read_by_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_place_that_cannot_be_written_to_stops_no_turn() {
+async fn unwritable_state_folder_does_not_stop_a_turn() {
     let write = json!({"path": "a", "content": "1"}).to_string();
     let world = World::new([calls("fs_write", &write), says("done")]);
     let state = world.home.path().join("state");
@@ -319,7 +319,7 @@ async fn sessions_on_a_disk_that_cannot_be_written_are_read_and_go_on() {
 }
 
 #[tokio::test]
-async fn the_second_process_on_a_session_is_told_who_has_it_and_can_fork() {
+async fn session_open_in_another_process_is_named_and_can_be_forked() {
     let world = World::new([
         says("one"),
         says("slow").with_delay(Duration::from_secs(6)),
@@ -348,7 +348,7 @@ async fn the_second_process_on_a_session_is_told_who_has_it_and_can_fork() {
 }
 
 #[tokio::test]
-async fn only_so_many_sessions_are_kept() {
+async fn session_max_keep_limits_stored_sessions() {
     let world = World::new(["one", "two", "three"].map(says));
     world.configure("[session]\nmax_keep = 2\n");
     for words in ["first", "second", "third"] {
@@ -407,7 +407,7 @@ async fn a_configured_folder_is_closed_to_tools_like_the_state_folder() {
 }
 
 #[tokio::test]
-async fn in_a_home_the_conversation_is_kept_and_files_are_not() {
+async fn home_folder_session_is_saved_without_checkpoints() {
     let world = World::new([says("hello")]);
     let mut command = world.command(&["hi"]);
     let run = finish(command.current_dir(world.home.path()).spawn().unwrap()).await;
@@ -426,7 +426,7 @@ async fn in_a_home_the_conversation_is_kept_and_files_are_not() {
 
 /// As for anybody, root included: nobody can make a folder in `/proc`.
 #[tokio::test]
-async fn a_folder_of_sessions_that_cannot_be_made_is_named_by_runs_and_by_the_doctor() {
+async fn session_folder_that_cannot_be_created_is_reported_by_runs_and_doctor() {
     let world = World::new((0..4).map(|_| says("hello")));
     world.configure("[session]\nfolder = \"/proc/x\"\n");
     let run = world.run(&["hi"]).await;
@@ -446,7 +446,7 @@ async fn a_folder_of_sessions_that_cannot_be_made_is_named_by_runs_and_by_the_do
 }
 
 #[tokio::test]
-async fn a_large_result_is_put_away_and_read_back_also_in_a_later_run() {
+async fn large_tool_result_is_stored_and_read_back_in_a_later_run() {
     let loud = calls("bash", r#"{"command":"seq 1000 4999"}"#);
     let look = json!({"id": "r1", "pattern": "^3000$"}).to_string();
     let world = World::new([loud, says("put away"), calls("read_result", &look), says("found")]);

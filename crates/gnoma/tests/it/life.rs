@@ -39,7 +39,7 @@ async fn no_settings_change_the_demo() {
 }
 
 #[tokio::test]
-async fn a_demo_that_nobody_reads_ends_quietly() {
+async fn demo_with_closed_output_ends_quietly() {
     let world = World::new([]);
     let mut child = world.command(&["demo"]).spawn().unwrap();
     drop(child.stdout.take());
@@ -121,7 +121,7 @@ fn running(word: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_rate_limit_is_waited_for() {
+async fn rate_limited_request_waits_for_retry_after() {
     let limited = Wire::OpenAi.failure_reply(&Failure::RateLimited(Some(RetryAfter::Seconds(1))));
     let world = World::new([limited, says("there")]);
     let run = world.run(&["hi"]).await;
@@ -130,7 +130,7 @@ async fn a_rate_limit_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_stalled_server_is_given_up() {
+async fn stalled_stream_reaches_the_idle_timeout() {
     let stalled = says("x").with_end(End::Stall(0));
     let world = World::new([stalled, Reply::json(401, r#"{"error":{"message":"no"}}"#)]);
     world.configure("[network]\nidle_timeout = 1\n");
@@ -140,7 +140,7 @@ async fn a_stalled_server_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_interrupt_is_seen_while_nobody_reads() {
+async fn interrupt_ends_the_program_while_its_output_is_unread() {
     let words = Script::text(vec!["many words that nobody reads "; 100_000]);
     let world = World::new([Wire::OpenAi.stream_reply(&words)]);
     let mut child = world.command(&["talk"]).spawn().unwrap();
@@ -173,7 +173,7 @@ async fn read_late(world: &World, args: &[&str], requests: usize, bytes: u64) ->
 }
 
 #[tokio::test]
-async fn a_reader_that_comes_late_gets_the_whole_answer_and_holds_up_nobody() {
+async fn late_reader_gets_the_whole_answer_without_stalling_the_stream() {
     let pieces: Vec<String> =
         (0..100_000).map(|number| format!("the word no. {number}, ")).collect();
     let reply =

@@ -45,7 +45,7 @@ async fn runs(world: &World, mode: &str, commands: &[&str]) -> Vec<(String, Stri
 }
 
 #[tokio::test]
-async fn programs_that_a_repository_names_run_at_most_on_trial() {
+async fn git_filters_of_a_repository_run_at_most_on_trial() {
     for (script, commands) in [
         (
             "echo '* filter=x' > .gitattributes; git config filter.x.clean ./x; touch a",
@@ -99,7 +99,7 @@ async fn programs_that_a_repository_names_run_at_most_on_trial() {
 }
 
 #[tokio::test]
-async fn a_repository_that_a_trial_made_is_not_taken_for_harmless() {
+async fn git_repository_made_by_a_trial_is_not_trusted() {
     let world = repository("echo target/ > .gitignore");
     world.write(
         "mk",
@@ -110,7 +110,7 @@ async fn a_repository_that_a_trial_made_is_not_taken_for_harmless() {
 }
 
 #[tokio::test]
-async fn a_compiler_that_the_project_names_runs_at_most_on_trial() {
+async fn rust_toolchain_path_of_a_project_runs_at_most_on_trial() {
     let world = repository("true");
     let commands = ["rustc --version", "cargo -V", "cd sub && cargo --version"];
     std::fs::create_dir(world.project.path().join("sub")).unwrap();
@@ -125,7 +125,7 @@ async fn a_compiler_that_the_project_names_runs_at_most_on_trial() {
 }
 
 #[tokio::test]
-async fn committed_secrets_are_shown_by_no_way_of_naming_them() {
+async fn committed_secrets_are_not_shown_by_any_git_command() {
     let script = format!(
         "mkdir config; echo '{SECRET}' > config/.env; git add -f config/.env; git commit -qm two; \
          git tag two; git rm -q config/.env; git commit -qm three; echo b > a; git stash -q; \
@@ -180,7 +180,7 @@ async fn committed_secrets_are_shown_by_no_way_of_naming_them() {
 }
 
 #[tokio::test]
-async fn usual_repositories_are_looked_at_unasked() {
+async fn git_read_commands_run_without_approval_in_usual_repositories() {
     let world = repository(
         "echo b > a; git config core.hooksPath .husky/_; git config core.fsmonitor false",
     );

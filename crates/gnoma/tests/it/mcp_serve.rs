@@ -67,7 +67,7 @@ impl ToolClient {
 }
 
 #[tokio::test]
-async fn sessions_are_asked_continued_and_looked_at_as_tools() {
+async fn mcp_serve_asks_continues_and_reports_sessions() {
     let world = World::new([says("first answer"), says("second answer"), says("late")]);
     let mut served = ToolClient::start(&world, &[]).await;
     let hello = served.request("initialize", json!({"protocolVersion": "2025-06-18"})).await;
@@ -106,7 +106,7 @@ async fn sessions_are_asked_continued_and_looked_at_as_tools() {
 }
 
 #[tokio::test]
-async fn no_number_of_sessions_is_too_many() {
+async fn mcp_serve_handles_more_sessions_than_are_open_at_once() {
     // More than are open at once.
     const MANY: usize = 66;
     let world = World::new((0..=MANY).map(|at| says(&format!("answer {at}"))));
@@ -139,7 +139,7 @@ async fn a_long_line_costs_one_error() {
 }
 
 #[tokio::test]
-async fn an_id_that_is_used_again_is_not_answered_twice() {
+async fn mcp_serve_refuses_a_request_id_in_use() {
     let slow = Script::text(["word "; 20]).with_stop(StopReason::EndTurn);
     let slow = Wire::OpenAi
         .stream_reply(&slow)
@@ -166,7 +166,7 @@ async fn an_id_that_is_used_again_is_not_answered_twice() {
 }
 
 #[tokio::test]
-async fn file_tools_are_served_under_the_guard() {
+async fn mcp_serve_file_tools_obey_permission_rules() {
     let world = World::new([]).among_files();
     world.write("a.txt", "c0ntent\n");
     let mut served = ToolClient::start(&world, &[]).await;
@@ -187,7 +187,7 @@ async fn file_tools_are_served_under_the_guard() {
 }
 
 #[tokio::test]
-async fn what_file_tools_wrote_is_taken_back_call_by_call_also_while_the_server_runs() {
+async fn mcp_serve_file_changes_are_rewound_call_by_call() {
     let world = World::new([]).among_files();
     world.write("a.txt", "before\n");
     let mut served = ToolClient::start(&world, &["--permission", "accept_edits"]).await;

@@ -14,7 +14,7 @@ fn states(world: &World, line: &str, answer: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_that_is_turned_on_in_the_window_takes_lines_at_once() {
+async fn memory_enabled_in_the_window_takes_effect_at_once() {
     let world = World::new([]);
     let person = Person::ready(&world, &[]);
     person.types("/memory add Use tabs\r");
@@ -30,7 +30,7 @@ async fn memory_that_is_turned_on_in_the_window_takes_lines_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_person_states_is_told_to_models_only_if_memory_is_on() {
+async fn memory_lines_are_sent_to_models_only_if_memory_is_enabled() {
     let world = World::new([says("one"), says("two")]);
     states(&world, "/memory add Use tabs", "the memory is off");
     world.configure("[memory]\nenabled = true\n");

@@ -80,7 +80,7 @@ async fn doctor_marks_what_does_not_work() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_half_price_is_told() {
+async fn arm_with_only_one_of_two_prices_is_reported() {
     let world = two_models();
     world.configure("[[arms]]\nid = \"test/m1\"\ninput_price = 3\n");
     let run = world.run(&["hi"]).await;
@@ -89,7 +89,7 @@ async fn a_half_price_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rule_of_another_program_is_answered_with_all_that_it_says() {
+async fn claude_style_permission_rule_suggests_the_gnoma_rule() {
     let world = two_models();
     for (theirs, ours) in [
         ("Bash(git *)", "bash(git *)"),
@@ -111,7 +111,7 @@ async fn blanks_in_the_name_of_a_model_do_not_matter() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn protections_that_name_what_does_not_exist_are_told() {
+async fn rules_and_hooks_that_name_unknown_things_are_reported() {
     let world = two_models();
     world.configure(
         "[tools]\nshell = \"/nosuch/sh\"\n[[permission.rules]]\nrule = \"Edit\"\naction = \"deny\"\n\
@@ -153,7 +153,7 @@ async fn doctor_marks_an_arm_that_its_provider_does_not_list() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_setting_for_a_provider_that_does_not_exist_is_told_once() {
+async fn setting_for_an_unknown_provider_is_reported_once() {
     let world = two_models();
     world.configure("[provider.api_keys]\ntst = \"abc\"\n");
     let run = world.run(&["hi"]).await;
@@ -180,7 +180,7 @@ async fn an_unknown_default_provider_is_named_with_its_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_with_an_unknown_provider_before_it_says_where_it_goes() {
+async fn model_with_an_unknown_provider_prefix_names_the_provider_used() {
     let world = two_models();
     let run = world.run(&["-m", "nosuch/m9", "hi"]).await;
     assert_eq!(run.out, "nosuch/m9\n", "{run:?}");
@@ -248,7 +248,7 @@ async fn keys_that_cannot_be_keys_are_refused_and_not_shown() {
 }
 
 #[tokio::test]
-async fn a_proxy_variable_that_is_no_address_is_told() {
+async fn invalid_proxy_variable_is_reported() {
     let world = World::new([says("here")]);
     let run = with_variables(&world, &["hi"], &[("HTTP_PROXY", "foo bar")]).await;
     assert_eq!(run.out, "here\n", "{run:?}");
@@ -268,7 +268,7 @@ async fn an_empty_answer_is_tried_three_times_and_each_line_says_of_how_many() {
 }
 
 #[tokio::test]
-async fn a_slow_key_command_is_told() {
+async fn slow_api_key_command_is_reported() {
     let world = World::new([says("here")]);
     world.configure("[provider.key_commands]\ntest = \"sleep 3; echo k\"\n");
     let run = world.run(&["hi"]).await;
@@ -278,7 +278,7 @@ async fn a_slow_key_command_is_told() {
 }
 
 #[tokio::test]
-async fn a_trial_that_is_not_kept_says_so_on_its_card_and_in_json() {
+async fn discarded_trial_is_reported_on_its_card_and_in_json() {
     let command = r#"{"command":"echo hi > out.txt"}"#;
     let world =
         World::new([calls("bash", command), says("ok"), calls("bash", command), says("ok")]);
@@ -306,7 +306,7 @@ async fn a_byte_order_mark_before_standard_input_is_no_part_of_the_prompt() {
 }
 
 #[tokio::test]
-async fn settings_that_name_nothing_that_is_there_are_told_by_runs_and_by_the_doctor() {
+async fn settings_that_name_missing_things_are_reported_by_runs_and_doctor() {
     let world = World::new((0..4).map(|_| says("hello")));
     world.configure(
         "[plugins]\nenabled = [\"nosuch\"]\n[sandbox]\nwritable = [\"rel\", \"/nosuch/dir\"]\n\

@@ -20,7 +20,7 @@ fn configure(world: &World, topic: &str, more: &str) {
 }
 
 #[tokio::test]
-async fn end_of_a_turn_is_told_with_names_and_times_alone() {
+async fn ntfy_notification_has_only_names_and_times() {
     let server = ntfy();
     let world = World::new([says("the words of a model")]);
     configure(&world, &format!("{}/topic", server.url()), "");
@@ -46,7 +46,7 @@ async fn end_of_a_turn_is_told_with_names_and_times_alone() {
 }
 
 #[tokio::test]
-async fn short_turns_incognito_and_projects_tell_nothing() {
+async fn no_notification_for_short_turns_incognito_or_project_settings() {
     let server = ntfy();
     let topic = format!("{}/topic", server.url());
     let world = World::new([says("one"), says("two"), says("three")]);
@@ -65,7 +65,7 @@ async fn short_turns_incognito_and_projects_tell_nothing() {
 }
 
 #[tokio::test]
-async fn failure_of_a_notification_is_told_once_and_fails_no_turn() {
+async fn failed_notification_is_reported_once_and_fails_no_turn() {
     let server = Server::start(|_| Reply::text(403, "no")).unwrap();
     let world = World::new([says("one")]);
     let topic = format!("{}/{SECRET}", server.url());

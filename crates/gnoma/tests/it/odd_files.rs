@@ -22,7 +22,7 @@ fn results(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_path_in_the_home_is_judged_and_used_there() {
+async fn tilde_and_home_variable_in_paths_mean_the_home_folder() {
     let write = |path: &str| call("fs_write", &json!({"path": path, "content": "1"}));
     let world =
         World::new([write("~/x.txt"), write("$HOME/y.txt"), write("~nobody/z.txt"), says("done")]);
@@ -52,7 +52,7 @@ async fn a_path_in_the_home_is_judged_and_used_there() {
 }
 
 #[tokio::test]
-async fn a_name_is_found_by_what_one_types() {
+async fn file_with_unicode_spaces_in_its_name_is_found_by_a_typed_name() {
     let world = World::new([
         call("fs_read", &json!({"path": "Shot 3.04 PM.txt"})),
         call(
@@ -94,7 +94,7 @@ async fn a_byte_order_mark_is_kept_and_is_no_disguise() {
 }
 
 #[tokio::test]
-async fn a_call_that_had_ended_when_gnoma_was_killed_keeps_its_result() {
+async fn finished_tool_call_keeps_its_result_after_a_kill() {
     let script = Script::text([""; 0])
         .with_call("a", "bash", r#"{"command":"echo 0ne"}"#)
         .with_call("b", "bash", r#"{"command":"echo > begun; sleep 30"}"#)

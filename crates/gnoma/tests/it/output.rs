@@ -27,7 +27,7 @@ async fn json_is_one_object_at_the_end() {
 }
 
 #[tokio::test]
-async fn stream_json_is_a_line_for_each_thing() {
+async fn stream_json_has_one_line_per_event() {
     let world = World::new([calls("fs_ls", r#"{"path":"."}"#), says("empty")]);
     let run = world.run(&["--output-format", "stream-json", "list"]).await;
     let objects = lines(&run.out);
@@ -40,7 +40,7 @@ async fn stream_json_is_a_line_for_each_thing() {
 }
 
 #[tokio::test]
-async fn failures_are_results_too() {
+async fn failed_turn_is_a_json_result() {
     let world = World::new([gnoma_testkit::Reply::json(400, r#"{"error":{"message":"bad"}}"#)]);
     let run = world.run(&["--output-format", "json", "x"]).await;
     assert_eq!(run.code, Some(1));
@@ -60,7 +60,7 @@ async fn an_answer_that_a_filter_stopped_is_a_failure() {
 }
 
 #[tokio::test]
-async fn the_part_that_arrived_is_marked_in_json() {
+async fn partial_answer_is_marked_in_json() {
     let world = World::new([refused_midway("half an answer")]);
     let run = world.run(&["--output-format", "json", "x"]).await;
     assert_eq!(run.code, Some(1), "{run:?}");
@@ -71,7 +71,7 @@ async fn the_part_that_arrived_is_marked_in_json() {
 
 /// An answer that the output limit cuts is one answer, however many calls it takes.
 #[tokio::test]
-async fn the_parts_of_a_cut_answer_are_joined() {
+async fn answer_cut_at_the_output_limit_is_continued_and_joined() {
     let cut = || {
         Wire::OpenAi.stream_reply(&Script::text(["one two th"]).with_stop(StopReason::MaxTokens))
     };
@@ -115,7 +115,7 @@ async fn text_steers_no_terminal_behind_a_pipe_either() {
 }
 
 #[tokio::test]
-async fn what_is_configured_and_does_nothing_is_said_at_every_start() {
+async fn settings_without_effect_are_reported_at_every_start() {
     let world = World::new([says("hello")]);
     world.configure("[[hooks]]\nevent = \"session_end\"\ntype = \"agent\"\nexec = \"block it\"\n");
     let project = world.project.path();
@@ -165,7 +165,7 @@ async fn output_that_cannot_be_written_is_a_failure() {
 }
 
 #[tokio::test]
-async fn a_turn_that_cannot_begin_is_a_result_too() {
+async fn turn_that_cannot_start_is_a_json_result() {
     let world = World::new([]);
     let run = world.run(&["--output-format", "json", "--provider", "nobody", "x"]).await;
     assert_eq!(run.code, Some(2), "{run:?}");
@@ -184,7 +184,7 @@ async fn commands_may_stand_behind_options() {
 }
 
 #[tokio::test]
-async fn a_line_that_comes_over_and_over_is_counted() {
+async fn repeated_progress_lines_are_collapsed_into_a_count() {
     let many = (0..200).fold(Script::text([""; 0]), |script, n| {
         script.with_call(format!("c{n}"), "fs_ls", r#"{"path":"."}"#)
     });
@@ -229,7 +229,7 @@ async fn in_shell(world: &World, line: &str) -> crate::support::Run {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn closed_standard_output_is_an_error_before_anything_is_asked() {
+async fn closed_stdout_is_an_error_before_any_request() {
     let world = World::new([says("An answer.")]);
     for line in ["exec \"$0\" hello >&-", "exec \"$0\" config path >&-"] {
         let run = in_shell(&world, line).await;

@@ -3,7 +3,7 @@
 use crate::support::{World, calls, exists, says};
 
 #[tokio::test]
-async fn without_a_terminal_what_must_be_asked_is_refused() {
+async fn call_that_needs_approval_is_denied_without_a_terminal() {
     let world = World::new([
         calls("bash", r#"{"command":"touch made; curl -s 127.0.0.1:9"}"#),
         says("I may not."),
@@ -18,7 +18,7 @@ async fn without_a_terminal_what_must_be_asked_is_refused() {
 }
 
 #[tokio::test]
-async fn modes_decide() {
+async fn permission_modes_decide_what_runs() {
     for (mode, edited, ran) in [
         ("bypass", true, true),
         ("accept_edits", true, false),

@@ -100,7 +100,7 @@ fn written(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn none_of_five_hundred_secrets_is_in_anything_that_was_written() {
+async fn planted_secrets_appear_in_no_written_file() {
     let planted = plant();
     assert_eq!(planted.len(), 500);
     let write = json!({"path": "made.txt", "content": lines(&planted, 3)}).to_string();

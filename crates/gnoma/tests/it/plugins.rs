@@ -64,7 +64,7 @@ fn turn() -> [gnoma_testkit::Reply; 2] {
 }
 
 #[tokio::test]
-async fn all_parts_of_an_installed_plugin_act_under_its_name() {
+async fn installed_plugin_parts_work_under_its_name() {
     let world = World::new(turn().into_iter().chain([says("hi")])).among_files();
     let source = tempfile::tempdir().unwrap();
     demo(source.path());
@@ -94,7 +94,7 @@ async fn all_parts_of_an_installed_plugin_act_under_its_name() {
 }
 
 #[tokio::test]
-async fn one_changed_byte_or_an_update_takes_a_plugin_out_of_force() {
+async fn changed_or_updated_plugin_is_disabled_until_trusted() {
     let world = World::new(turn().into_iter().chain(turn()).chain(turn())).among_files();
     let source = tempfile::tempdir().unwrap();
     demo(source.path());
@@ -138,7 +138,7 @@ async fn one_changed_byte_or_an_update_takes_a_plugin_out_of_force() {
 }
 
 #[tokio::test]
-async fn archives_repositories_and_marketplaces_are_installed_from() {
+async fn plugins_install_from_archives_repositories_and_marketplaces() {
     let world = World::new([]);
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -192,7 +192,7 @@ async fn archives_repositories_and_marketplaces_are_installed_from() {
 }
 
 #[tokio::test]
-async fn a_plugin_of_an_untrusted_project_starts_nothing_and_says_so() {
+async fn plugin_of_an_untrusted_project_runs_nothing_and_is_reported() {
     let world = World::new(turn().into_iter().chain(turn())).among_files();
     demo(&world.project.path().join(".gnoma/plugins/demo"));
     let run = world.writes().await;
@@ -212,7 +212,7 @@ async fn a_plugin_of_an_untrusted_project_starts_nothing_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_script_that_a_projects_plugin_names_is_trusted_as_it_was() {
+async fn project_plugin_script_is_pinned_by_trust() {
     let world = World::new(turn().into_iter().chain(turn())).among_files();
     demo(&world.project.path().join(".gnoma/plugins/demo"));
     let hook = json!({"type": "command", "command": "sh ./scripts/hook.sh"});
@@ -230,7 +230,7 @@ async fn a_script_that_a_projects_plugin_names_is_trusted_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_commit_is_installed_as_it_was_and_no_password_is_kept_or_shown() {
+async fn plugin_install_pins_a_commit_and_stores_no_password() {
     let world = World::new([]);
     let folder = tempfile::tempdir().unwrap();
     let shell = |line: &str| {

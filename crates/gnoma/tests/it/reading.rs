@@ -142,7 +142,7 @@ fn temporary(folder: &str, name: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn the_machines_temporary_files_are_neither_seen_nor_changed() {
+async fn sandbox_hides_the_machines_temporary_files() {
     let Some(session) = Session::new("") else { return };
     for folder in ["/tmp", "/var/tmp"] {
         let (old, new) = (temporary(folder, "old"), temporary(folder, "new"));
@@ -167,7 +167,7 @@ async fn the_machines_temporary_files_are_neither_seen_nor_changed() {
 }
 
 #[tokio::test]
-async fn what_anybody_may_read_is_there_without_the_secrets_in_it() {
+async fn sandbox_readable_by_all_grant_excludes_secrets() {
     let Some(session) = Session::new("") else { return };
     session.put("machine/log/today.log", "all is well\n");
     session.put("machine/site/.env", "API_KEY=sk-1234\n");
@@ -181,7 +181,7 @@ async fn what_anybody_may_read_is_there_without_the_secrets_in_it() {
 }
 
 #[tokio::test]
-async fn temporary_files_end_with_the_session_or_with_the_next() {
+async fn sandbox_temporary_files_are_removed_with_the_session() {
     let Some(session) = Session::new("") else { return };
     let scratch = session.at("home/.local/state/gnoma/scratch");
     let left = |name: &str| scratch.join(name);
@@ -197,7 +197,7 @@ async fn temporary_files_end_with_the_session_or_with_the_next() {
 }
 
 #[tokio::test]
-async fn the_rest_of_the_home_other_projects_and_the_systems_secrets_are_kept_from_it() {
+async fn sandbox_hides_home_other_projects_and_system_secrets() {
     let Some(session) = Session::new("") else { return };
     // Temporary files are the session's own, and a home among those of the machine is not there.
     if !session.folder.path().starts_with("/tmp") {
@@ -233,7 +233,7 @@ async fn the_rest_of_the_home_other_projects_and_the_systems_secrets_are_kept_fr
 }
 
 #[tokio::test]
-async fn secret_files_of_the_workspace_are_listed_and_neither_opened_nor_replaced() {
+async fn sandbox_lists_secret_files_of_the_workspace_but_does_not_open_them() {
     let Some(session) = Session::new("") else { return };
     for name in ["project/.env", "project/api/.env.local", "project/certs/server.key"] {
         session.put(name, "KEY=canary-words\n");
@@ -260,7 +260,7 @@ async fn secret_files_of_the_workspace_are_listed_and_neither_opened_nor_replace
 }
 
 #[tokio::test]
-async fn nothing_changes_in_the_workspace_and_at_home() {
+async fn sandbox_read_only_command_changes_nothing() {
     let Some(session) = Session::new("") else { return };
     session.put("project/file", "old\n");
     session.put("home/.gitconfig", "old\n");
@@ -286,7 +286,7 @@ async fn nothing_changes_in_the_workspace_and_at_home() {
 }
 
 #[tokio::test]
-async fn no_service_of_the_machine_or_of_another_command_is_reached() {
+async fn sandbox_reaches_no_network_service_or_unix_socket() {
     let Some(session) = Session::new("") else { return };
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();
@@ -315,7 +315,7 @@ s = socket.create_server((\"127.0.0.1\", 0)); print(s.getsockname()[1], flush=Tr
 }
 
 #[tokio::test]
-async fn the_person_can_add_to_the_list() {
+async fn sandbox_readable_setting_adds_a_folder() {
     let Some(session) = Session::new("[sandbox]\nreadable = [\"~/notes\"]\n") else { return };
     session.put("home/notes/one", "of the notes\n");
     // The list is made when a session begins.
@@ -336,7 +336,7 @@ async fn the_person_can_add_to_the_list() {
     clippy::disallowed_methods,
     reason = "says where a corpus lies that is not part of the project"
 )]
-async fn hostile_commands_leave_nothing_and_learn_nothing() {
+async fn sandbox_contains_the_hostile_command_corpus() {
     let corpus = std::env::var_os("GNOMA_HOSTILE").expect("GNOMA_HOSTILE names the corpus");
     let Some(session) = Session::new("") else { return };
     let secrets = [".env", ".env.local", "key.pem", "sub/.env", "credentials.json"];
@@ -416,7 +416,7 @@ fn swapping(folder: &Path) -> impl Drop {
 }
 
 #[tokio::test]
-async fn a_granted_place_that_leads_elsewhere_by_now_is_not_shown() {
+async fn sandbox_grant_replaced_by_a_symlink_is_refused() {
     let Some(session) = Session::new("") else { return };
     session.put("home/.ssh/id_rsa", "CANARY\n");
     session.put("other/notes", "words\n");
@@ -435,7 +435,7 @@ async fn a_granted_place_that_leads_elsewhere_by_now_is_not_shown() {
 }
 
 #[tokio::test]
-async fn a_granted_place_that_is_swapped_while_the_command_starts_shows_nothing_else() {
+async fn sandbox_grant_swapped_during_start_exposes_nothing_else() {
     const TRIES: usize = 60;
     let Some(session) = Session::new("") else { return };
     session.put("home/.ssh/id_rsa", "CANARY\n");
@@ -452,7 +452,7 @@ async fn a_granted_place_that_is_swapped_while_the_command_starts_shows_nothing_
 }
 
 #[tokio::test]
-async fn a_file_that_is_swapped_with_a_link_while_it_is_judged_shows_nothing_outside() {
+async fn file_swapped_with_a_symlink_during_judging_is_not_read() {
     const TRIES: usize = 10;
     let world = crate::support::World::new([]).among_files();
     let at = |folder: &tempfile::TempDir| folder.path().canonicalize().unwrap();

@@ -44,7 +44,7 @@ async fn ask(world: &World, more: &[&str]) -> Run {
 }
 
 #[tokio::test]
-async fn an_arm_that_rests_is_not_asked_by_the_next_process() {
+async fn rate_limited_model_is_skipped_by_the_next_process() {
     let world = world();
     ask(&world, &[]).await;
     assert_eq!(asked(&world), ["limited", "free"]);
@@ -76,7 +76,7 @@ async fn an_arm_that_rests_is_not_asked_by_the_next_process() {
 }
 
 #[tokio::test]
-async fn what_rests_in_incognito_is_known_to_nobody_else() {
+async fn rate_limit_learned_in_incognito_is_not_shared() {
     let world = world();
     ask(&world, &["--incognito"]).await;
     assert!(!world.home.path().join(".local/state/gnoma").exists());

@@ -35,7 +35,7 @@ async fn written() -> World {
 }
 
 #[tokio::test]
-async fn what_a_turn_did_is_shown_taken_back_and_brought_again() {
+async fn rewind_restores_files_and_conversation_of_a_turn() {
     let world = written().await;
     let changes = world.run(&["changes"]).await;
     assert_eq!(
@@ -64,7 +64,7 @@ async fn what_a_turn_did_is_shown_taken_back_and_brought_again() {
 }
 
 #[tokio::test]
-async fn redo_brings_back_files_and_conversation() {
+async fn redo_restores_files_and_conversation() {
     let world = written().await;
     world.run(&["rewind", "1"]).await;
     let run = world.run(&["redo"]).await;
@@ -81,7 +81,7 @@ async fn redo_brings_back_files_and_conversation() {
 }
 
 #[tokio::test]
-async fn files_and_conversation_go_back_alone_when_asked() {
+async fn rewind_restores_only_files_or_only_the_conversation_when_asked() {
     let world = written().await;
     let run = world.run(&["rewind", "--conversation"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -100,7 +100,7 @@ async fn files_and_conversation_go_back_alone_when_asked() {
 }
 
 #[tokio::test]
-async fn what_the_person_changed_since_is_said_and_kept() {
+async fn rewind_reports_files_changed_by_the_person_and_redo_restores_them() {
     let world = written().await;
     world.write("a.txt", "mine\n");
     world.write("own.txt", "own\n");
@@ -119,7 +119,7 @@ async fn what_the_person_changed_since_is_said_and_kept() {
 }
 
 #[tokio::test]
-async fn several_turns_go_back_to_any_of_them() {
+async fn rewind_goes_back_to_any_of_several_turns() {
     let turn = |name: &str, text: &str| [writes(name, text), says("done")];
     let replies = [turn("a", "1"), turn("b", "2"), turn("c", "3")].into_iter().flatten();
     let world = World::new(replies);
@@ -142,7 +142,7 @@ async fn several_turns_go_back_to_any_of_them() {
 }
 
 #[tokio::test]
-async fn a_command_is_taken_back_too() {
+async fn rewind_reverts_changes_of_a_shell_command() {
     let remove = json!({"command": "rm -r folder; echo new > a.txt; ln -s a.txt link"});
     let world = World::new([calls("bash", &remove.to_string()), says("done")]);
     world.write("a.txt", "old\n");
@@ -161,7 +161,7 @@ async fn a_command_is_taken_back_too() {
 }
 
 #[tokio::test]
-async fn without_checkpoints_only_the_conversation_goes_back() {
+async fn rewind_without_checkpoints_restores_only_the_conversation() {
     let world = World::new([writes("a", "1"), says("done")]);
     world.configure("[checkpoints]\nenabled = false\n");
     world.run(&[&FREE[..], &["write"]].concat()).await;
@@ -202,7 +202,7 @@ async fn rewind_in_a_home_folder_says_that_files_are_not_restored() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_in_the_middle_of_a_turn_can_be_gone_back_to() {
+async fn rewind_goes_to_a_checkpoint_inside_a_turn() {
     let world = World::new([writes("a", "1"), writes("b", "2"), says("done"), says("later")]);
     world.run(&[&FREE[..], &["write both"]].concat()).await;
     let list = world.run(&["changes", "--list"]).await;
@@ -220,7 +220,7 @@ async fn a_checkpoint_in_the_middle_of_a_turn_can_be_gone_back_to() {
 }
 
 #[tokio::test]
-async fn files_come_back_also_where_sessions_are_not_kept() {
+async fn rewind_restores_files_when_sessions_are_not_saved() {
     let world = World::new([writes("a", "1"), says("done")]);
     world.configure("[session]\nkeep = false\n");
     world.run(&[&FREE[..], &["write"]].concat()).await;
@@ -252,7 +252,7 @@ async fn two_turns() -> World {
 const WAS_CHANGED: &str = "a.txt  (changed by you or another program)";
 
 #[tokio::test]
-async fn what_the_person_changed_between_turns_is_said_and_kept() {
+async fn rewind_reports_files_that_the_person_changed_between_turns() {
     let world = two_turns().await;
     let dry = world.run(&["rewind", "1", "--dry-run"]).await;
     assert!(!dry.out.contains("a.txt"), "one turn back the edit stays: {dry:?}");
@@ -270,7 +270,7 @@ async fn what_the_person_changed_between_turns_is_said_and_kept() {
 }
 
 #[tokio::test]
-async fn at_a_terminal_it_is_asked_before_the_persons_work_is_overwritten() {
+async fn rewind_asks_at_a_terminal_before_overwriting_changes_of_the_person() {
     let world = two_turns().await;
     for (answer, code, is) in [("n\n", Some(0), "mine\n"), ("y\n", Some(0), "one\n")] {
         let mut terminal = Terminal::open(&world, "rewind 2");
@@ -284,7 +284,7 @@ async fn at_a_terminal_it_is_asked_before_the_persons_work_is_overwritten() {
 }
 
 #[tokio::test]
-async fn what_was_never_kept_is_said_when_it_is_gone() {
+async fn rewind_names_deleted_files_without_a_checkpoint() {
     let ignored = [(".gitignore", "*.bin\ntarget/\n"), ("big.bin", &*"x".repeat(2 << 20))];
     let remove = "rm -rf big.bin target";
     let world = World::new([runs(remove), says("done")]);
@@ -311,7 +311,7 @@ async fn what_was_never_kept_is_said_when_it_is_gone() {
 }
 
 #[tokio::test]
-async fn what_is_left_out_is_listed() {
+async fn changes_list_names_files_left_out_of_checkpoints() {
     let world = World::new([writes("a", "1"), says("done")]);
     world.write(".gitignore", "*.bin\n");
     world.write("big.bin", &"x".repeat(2 << 20));
@@ -321,7 +321,7 @@ async fn what_is_left_out_is_listed() {
 }
 
 #[tokio::test]
-async fn names_that_came_to_share_a_file_are_parted_again() {
+async fn rewind_separates_hard_linked_files() {
     let world = World::new([runs("ln -f x y"), says("done")]);
     world.write("x", "same\n");
     world.write("y", "same\n");
@@ -333,7 +333,7 @@ async fn names_that_came_to_share_a_file_are_parted_again() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_that_is_gone_is_said_to_be_and_the_conversation_goes_back_alone() {
+async fn rewind_with_a_missing_checkpoint_restores_only_the_conversation() {
     let world = written().await;
     for workspace in std::fs::read_dir(world.kept().join("workspaces")).unwrap() {
         let records = workspace.unwrap().path().join("snapshots");
@@ -351,7 +351,7 @@ async fn a_checkpoint_that_is_gone_is_said_to_be_and_the_conversation_goes_back_
 
 /// To a clock that is ahead all checkpoints are too old.
 #[tokio::test]
-async fn checkpoints_of_the_session_that_goes_on_stay_whatever_the_clock_says() {
+async fn checkpoints_of_a_continued_session_do_not_expire() {
     let files = ["a", "b", "c"];
     let world = World::new(files.into_iter().flat_map(|file| [writes(file, "1"), says("done")]));
     world.configure("[checkpoints]\nmax_age = \"1s\"\n");

@@ -37,7 +37,7 @@ fn events(run: &Run, name: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn every_provider_is_an_arm_and_the_events_say_which_was_chosen_and_why() {
+async fn every_provider_is_an_arm_and_route_events_explain_the_choice() {
     let world = World::new([says("done")]);
     two(&world, "");
     let run = world.run(&["--output-format", "stream-json", "explain this"]).await;
@@ -50,7 +50,7 @@ async fn every_provider_is_an_arm_and_the_events_say_which_was_chosen_and_why() 
 }
 
 #[tokio::test]
-async fn the_result_names_whose_words_stand_where_several_have_answered() {
+async fn ensemble_result_names_the_model_whose_answer_is_used() {
     let world = World::new([says("a"), says("b"), says("{\"best\": 2}")]);
     two_by("ensemble", &world, "");
     let run = world.run(&["--output-format", "stream-json", "what is a monad?"]).await;
@@ -69,7 +69,7 @@ async fn the_result_names_whose_words_stand_where_several_have_answered() {
 }
 
 #[tokio::test]
-async fn what_a_rule_forbids_is_not_asked() {
+async fn router_rule_forbids_a_model_even_by_name() {
     let world = World::new([says("a"), says("b")]);
     two(&world, "[[router.rules]]\nname = \"no\"\nforbid = [\"one/*\"]\n");
     for _ in 0..2 {
@@ -86,7 +86,7 @@ async fn what_a_rule_forbids_is_not_asked() {
 }
 
 #[tokio::test]
-async fn who_is_asked_for_by_name_is_asked() {
+async fn model_named_by_option_or_environment_is_used() {
     let world = World::new([says("a"), says("b"), says("c")]);
     two(&world, "");
     world.run(&["--model", "two/unheard-of", "explain this"]).await;
@@ -100,7 +100,7 @@ async fn who_is_asked_for_by_name_is_asked() {
 }
 
 #[tokio::test]
-async fn with_the_router_off_only_the_configured_model_is_there() {
+async fn router_off_uses_only_the_configured_model() {
     let world = World::new([says("a")]);
     let more = "[router]\nmode = \"off\"\n[provider.models]\ntwo = [\"m2\"]\n";
     world.configure(&format!("two = \"{}/v1\"\n{more}", world.server.url()));
@@ -111,7 +111,7 @@ async fn with_the_router_off_only_the_configured_model_is_there() {
 }
 
 #[tokio::test]
-async fn a_cap_without_room_ends_the_turn_and_is_named() {
+async fn spending_cap_without_room_ends_the_turn_and_is_named() {
     let world = World::new([says("never")]);
     two(&world, "[router.caps]\nday = 0.000001\n");
     let run = world.run(&["explain this"]).await;
@@ -123,7 +123,7 @@ async fn a_cap_without_room_ends_the_turn_and_is_named() {
 }
 
 #[tokio::test]
-async fn a_provider_that_says_there_is_room_is_asked_whatever_was_counted() {
+async fn rate_limit_headers_override_counted_usage() {
     let told = |reply: Reply| {
         let reply = reply.with_header("x-ratelimit-limit-tokens", "30000");
         reply.with_header("x-ratelimit-remaining-tokens", "29000")
@@ -139,7 +139,7 @@ async fn a_provider_that_says_there_is_room_is_asked_whatever_was_counted() {
 }
 
 #[tokio::test]
-async fn a_bound_leaves_what_costs_little_and_what_costs_nothing() {
+async fn router_max_cost_rule_leaves_cheap_and_free_models() {
     let world = World::new([]);
     let rule = "[[router.rules]]\nname = \"small\"\ncomplexity = \"0-20\"\nmax_cost = ";
     two(&world, &format!("{rule}0.02\n"));
@@ -157,7 +157,7 @@ async fn a_bound_leaves_what_costs_little_and_what_costs_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_turn_taught_is_there_for_the_next_process() {
+async fn router_learning_is_saved_for_the_next_process() {
     let world = World::new([says("done")]);
     two(&world, "");
     let before = world.run(&["router", "stats"]).await;
@@ -184,7 +184,7 @@ async fn what_a_turn_taught_is_there_for_the_next_process() {
 }
 
 #[tokio::test]
-async fn a_rewind_in_another_process_counts_against_the_work_once() {
+async fn rewind_in_another_process_lowers_the_learned_quality_once() {
     let world = World::new([says("done")]);
     two(&world, "");
     assert_eq!(world.run(&["explain this"]).await.code, Some(0));
@@ -200,7 +200,7 @@ async fn a_rewind_in_another_process_counts_against_the_work_once() {
 }
 
 #[tokio::test]
-async fn a_state_that_cannot_be_used_is_set_aside_and_said() {
+async fn damaged_router_state_is_set_aside_and_reported() {
     let world = World::new([says("done")]);
     two(&world, "");
     std::fs::create_dir_all(state(&world)).unwrap();
@@ -215,7 +215,7 @@ async fn a_state_that_cannot_be_used_is_set_aside_and_said() {
 }
 
 #[tokio::test]
-async fn incognito_learns_and_counts_nothing() {
+async fn incognito_saves_no_router_learning_or_spending() {
     let world = World::new([says("done")]);
     two(&world, "[router.caps]\nday = 5\n");
     let run = world.run(&["--incognito", "explain this"]).await;
@@ -224,7 +224,7 @@ async fn incognito_learns_and_counts_nothing() {
 }
 
 #[tokio::test]
-async fn scores_of_the_older_gnoma_are_taken_over_once() {
+async fn quality_scores_of_the_older_gnoma_are_imported_once() {
     let world = World::new([says("a"), says("b")]);
     two(&world, "");
     let scores = r#"{"scores": {"one/m1": {"Debug": {"Value": 0.9, "Count": 20}, "Poetry": {"Value": 1, "Count": 1}}}}"#;
@@ -240,7 +240,7 @@ async fn scores_of_the_older_gnoma_are_taken_over_once() {
 }
 
 #[tokio::test]
-async fn a_route_is_told_without_asking_anybody() {
+async fn route_command_explains_a_choice_without_any_request() {
     let world = World::new([]);
     two(&world, "[[router.rules]]\nname = \"no\"\ntask = [\"review\"]\nforbid = [\"one/*\"]\n");
     let run = world.run(&["route", "--seed", "7", "why does the parser crash?"]).await;
@@ -263,7 +263,7 @@ async fn a_route_is_told_without_asking_anybody() {
 }
 
 #[tokio::test]
-async fn arms_are_listed_and_those_that_cannot_be_asked_with_the_reason() {
+async fn router_arms_lists_unavailable_models_with_the_reason() {
     let world = World::new([]);
     two(&world, "[[arms]]\nid = \"openai/gpt-x\"\n[[arms]]\nid = \"one/off\"\nenabled = false\n");
     let run = world.run(&["router", "arms"]).await;
@@ -276,7 +276,7 @@ async fn arms_are_listed_and_those_that_cannot_be_asked_with_the_reason() {
 }
 
 #[tokio::test]
-async fn contradictory_rules_are_named_with_their_lines() {
+async fn contradictory_router_rules_are_reported_with_their_lines() {
     let world = World::new([says("a")]);
     two(
         &world,
@@ -292,7 +292,7 @@ async fn contradictory_rules_are_named_with_their_lines() {
 }
 
 #[tokio::test]
-async fn a_rule_without_a_decision_is_told_once() {
+async fn router_rule_without_a_decision_is_reported_once() {
     let world = World::new([]);
     two(&world, "[[router.rules]]\nname = \"idle\"\ntask = [\"debug\"]\n");
     let run = world.run(&["route", "explain this"]).await;
@@ -301,7 +301,7 @@ async fn a_rule_without_a_decision_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_rule_that_forbids_all_is_named_with_its_line() {
+async fn router_rule_that_forbids_every_model_is_reported_with_its_line() {
     let world = World::new([]);
     two(&world, "[[router.rules]]\nname = \"stop\"\nforbid = [\"*\"]\n");
     let why = "the rules leave no arm for this task: every arm is forbidden by rule `stop` \
@@ -331,7 +331,7 @@ async fn a_preference_is_told_with_its_rule_and_no_task_is_no_route() {
 }
 
 #[tokio::test]
-async fn a_cost_weight_changes_the_choice_and_not_what_is_counted() {
+async fn router_cost_weight_changes_the_choice_but_not_the_recorded_cost() {
     let world = World::new([says("done")]);
     two(&world, "");
     let config = world.home.path().join(".config/gnoma/config.toml");
@@ -352,7 +352,7 @@ async fn a_cost_weight_changes_the_choice_and_not_what_is_counted() {
 }
 
 #[tokio::test]
-async fn all_on_one_arm_is_right_to_the_micro_dollar() {
+async fn router_stats_reprice_on_one_model_to_the_micro_dollar() {
     let usage = Usage { input: 1_003, output: 57, cache_read: 411, ..Usage::default() };
     let answer = |usage| {
         let script = Script::text(["done"]).with_usage(usage).with_stop(StopReason::EndTurn);
@@ -383,7 +383,7 @@ async fn all_on_one_arm_is_right_to_the_micro_dollar() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_is_said_once_and_the_work_is_done() {
+async fn unsaved_spending_is_reported_once_and_the_turn_completes() {
     let world = World::new([says("done")]);
     two(&world, "[session]\nkeep = false\n");
     std::fs::create_dir_all(world.home.path().join(".local")).unwrap();
@@ -396,7 +396,7 @@ async fn what_cannot_be_kept_is_said_once_and_the_work_is_done() {
 }
 
 #[tokio::test]
-async fn who_names_a_model_of_nobody_is_told_how() {
+async fn model_of_an_unknown_provider_is_refused_with_a_hint() {
     let world = World::new([]);
     two(&world, "");
     let run = world.run(&["--model", "nosuch/thing", "explain this"]).await;

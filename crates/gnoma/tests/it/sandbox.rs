@@ -74,7 +74,7 @@ fn elsewhere() -> Option<tempfile::TempDir> {
 }
 
 #[tokio::test]
-async fn commands_write_in_the_workspace_and_nowhere_else() {
+async fn sandboxed_commands_write_only_in_the_workspace() {
     let Some(outside) = elsewhere().filter(|_| is_walled()) else { return };
     let path = outside.path().join("made");
     let script =
@@ -90,7 +90,7 @@ async fn commands_write_in_the_workspace_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn what_decides_over_later_runs_cannot_be_made() {
+async fn sandboxed_command_cannot_create_guarded_files() {
     if !is_walled() {
         return;
     }
@@ -148,7 +148,7 @@ async fn commands_see_no_keys_and_no_credentials() {
 }
 
 #[tokio::test]
-async fn the_network_is_for_those_who_were_granted_it() {
+async fn sandboxed_command_reaches_the_network_only_if_granted() {
     if !is_walled() {
         return;
     }
@@ -216,7 +216,7 @@ async fn server_that_is_an_approved_job_can_be_reached() {
 }
 
 #[tokio::test]
-async fn server_that_only_a_rule_allows_says_that_nobody_reaches_it() {
+async fn background_server_allowed_by_a_rule_is_told_it_has_no_network() {
     if !is_walled() {
         return;
     }
@@ -242,7 +242,7 @@ fn survivors(word: &str) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn nothing_that_commands_start_outlives_the_program() {
+async fn processes_of_commands_are_killed_when_the_program_ends() {
     if !is_walled() {
         return;
     }
@@ -265,7 +265,7 @@ async fn nothing_that_commands_start_outlives_the_program() {
 }
 
 #[tokio::test]
-async fn no_argument_of_a_call_lifts_the_walls() {
+async fn tool_call_arguments_cannot_disable_the_sandbox() {
     let Some(outside) = elsewhere().filter(|_| is_walled()) else { return };
     let path = outside.path().join("made");
     let arguments = json!({
@@ -280,7 +280,7 @@ async fn no_argument_of_a_call_lifts_the_walls() {
 }
 
 #[tokio::test]
-async fn what_a_wall_stopped_may_run_outside_if_a_person_says_so() {
+async fn sandbox_denied_command_runs_outside_if_the_person_approves() {
     for (answer, made) in [("y\n", true), ("n\n", false)] {
         if !is_walled() {
             return;
@@ -300,7 +300,7 @@ async fn what_a_wall_stopped_may_run_outside_if_a_person_says_so() {
 }
 
 #[tokio::test]
-async fn guarded_name_that_a_command_makes_stays_if_a_person_says_so() {
+async fn guarded_file_created_by_a_command_stays_only_if_approved() {
     for (answer, there) in [("y\n", ".vscode/tasks.json"), ("n\n", ".vscode.held/tasks.json")] {
         if !is_walled() {
             return;
@@ -323,7 +323,7 @@ async fn guarded_name_that_a_command_makes_stays_if_a_person_says_so() {
 }
 
 #[tokio::test]
-async fn nothing_outlives_a_program_that_is_killed() {
+async fn processes_of_commands_are_killed_when_the_program_is_killed() {
     if !is_walled() {
         return;
     }
@@ -347,7 +347,7 @@ async fn nothing_outlives_a_program_that_is_killed() {
 }
 
 #[tokio::test]
-async fn what_was_confirmed_is_not_walled_off() {
+async fn confirmed_bypass_may_write_guarded_files() {
     let hook = ".git/hooks/pre-commit";
     let call = json!({"command": format!("echo x > {hook}")}).to_string();
     let world = World::new([calls("bash", &call), says("ok")]);

@@ -116,7 +116,7 @@ async fn waits_until(what: &str, world: &World, is_so: impl Fn(&[Value]) -> bool
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_window_is_left_and_another_comes_back_to_the_session() {
+async fn detached_window_reattaches_to_its_session() {
     let world = World::new([says("An answer."), says("Another one.")]);
     let _served = Served::starts(&world, &[]);
     let person = Person::ready(&world, &[]);
@@ -165,7 +165,7 @@ async fn two_windows_show_the_same_and_either_may_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_window_that_is_killed_leaves_its_session_at_work() {
+async fn killed_window_leaves_its_session_running() {
     for signal in [Signal::KILL, Signal::HUP] {
         let world = World::new([counts()]);
         let _served = Served::starts(&world, &[]);
@@ -192,7 +192,7 @@ async fn a_window_that_is_killed_leaves_its_session_at_work() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_window_that_is_stopped_holds_up_nobody() {
+async fn suspended_window_does_not_delay_other_windows() {
     let world = World::new([slowly("many words ", 60), says("The end.")]);
     let _served = Served::starts(&world, &[]);
     let first = Person::ready(&world, &[]);
@@ -210,7 +210,7 @@ async fn a_window_that_is_stopped_holds_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_the_servers_death_the_session_goes_on_from_what_was_stored() {
+async fn session_resumes_from_saved_state_after_the_server_is_killed() {
     let world = World::new([says("An answer."), says("Another one.")]);
     let mut served = Served::starts(&world, &[]);
     let person = Person::ready(&world, &[]);
@@ -255,7 +255,7 @@ async fn told_after_a_kill(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_that_was_open_when_the_server_died_is_answered_no() {
+async fn open_permission_question_is_denied_when_the_server_is_killed() {
     let (world, told) = told_after_a_kill("default", "touch made", |_, _| ()).await;
     assert!(told.contains("did not run") && !told.contains("may have"), "{told}");
     assert!(!told.contains("is unknown") && !told.contains("were running"), "{told}");
@@ -263,7 +263,7 @@ async fn a_question_that_was_open_when_the_server_died_is_answered_no() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_that_were_asked_about_when_the_server_died_are_discarded() {
+async fn unapproved_trial_changes_are_discarded_when_the_server_is_killed() {
     let (world, told) = told_after_a_kill("auto", "touch made", |_, _| ()).await;
     assert!(!exists(world.project.path(), "made"));
     // Where nothing can be tried the question came before.
@@ -272,7 +272,7 @@ async fn changes_that_were_asked_about_when_the_server_died_are_discarded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_ran_when_the_server_died_may_have_taken_effect() {
+async fn tool_call_running_when_the_server_was_killed_has_an_unknown_outcome() {
     let approve = |world: &World, person: &Person| {
         person.types("y");
         let end = Instant::now() + PATIENCE;
@@ -286,7 +286,7 @@ async fn a_call_that_ran_when_the_server_died_may_have_taken_effect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_ended_stores_everything_and_says_what_was_running() {
+async fn sigterm_saves_sessions_and_names_running_ones() {
     let world = World::new([counts(), says("It goes on.")]);
     let mut served = Served::starts(&world, &[]);
     let person = Person::ready(&world, &[]);
@@ -358,7 +358,7 @@ async fn a_server_that_was_stopped_is_named_and_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_server_at_a_time_and_another_takes_its_place_when_told() {
+async fn second_server_is_refused_unless_it_replaces_the_first() {
     let world = World::new([says("An answer.")]);
     let mut first = Served::starts(&world, &[]);
     let second = world.run(&["serve"]).await;
@@ -369,7 +369,7 @@ async fn one_server_at_a_time_and_another_takes_its_place_when_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_nobody_needs_ends_by_itself_when_told_to() {
+async fn idle_exit_ends_a_server_without_windows() {
     let world = World::new([says("An answer.")]);
     let mut served = Served::starts(&world, &["--idle-exit", "1s"]);
     let person = Person::ready(&world, &[]);
@@ -382,7 +382,7 @@ async fn a_server_that_nobody_needs_ends_by_itself_when_told_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_read_gets_one_error_and_nothing_else_happens() {
+async fn malformed_protocol_lines_get_one_error_and_change_nothing() {
     let world = World::new([says("An answer.")]);
     let _served = Served::starts(&world, &[]);
     let person = Person::ready(&world, &[]);

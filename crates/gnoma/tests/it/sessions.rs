@@ -38,7 +38,7 @@ async fn a_session_is_listed_shown_and_found() {
 }
 
 #[tokio::test]
-async fn a_session_goes_on_where_it_ended() {
+async fn continue_resumes_the_latest_session() {
     let (world, id) = spoken("first", &["one", "two", "three", "four"]).await;
     let run = world.run(&["-p", "--continue", "second"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "two\n"), "{run:?}");
@@ -72,7 +72,7 @@ async fn a_title_is_looked_up_before_it_is_taken_for_a_prompt() {
 }
 
 #[tokio::test]
-async fn a_title_that_two_sessions_have_continues_neither() {
+async fn resume_by_an_ambiguous_title_is_refused() {
     let (world, id) = spoken("same words", &["one", "two", "three"]).await;
     world.run(&["same words"]).await;
     let run = world.run(&["--resume", "same words", "go on"]).await;
@@ -82,7 +82,7 @@ async fn a_title_that_two_sessions_have_continues_neither() {
 }
 
 #[tokio::test]
-async fn a_fork_goes_on_by_itself_from_anywhere() {
+async fn session_forks_from_any_message_independently() {
     let (world, id) = spoken("first", &["one", "two", "three"]).await;
     world.run(&["-c", "second"]).await;
     let shown = world.json(&["sessions", "show", "--json"]).await;
@@ -103,7 +103,7 @@ async fn a_fork_goes_on_by_itself_from_anywhere() {
 }
 
 #[tokio::test]
-async fn an_exported_session_can_be_taken_over_again() {
+async fn exported_session_imports_with_the_same_messages() {
     let world = World::new([calls("fs_read", r#"{"path":"a.txt"}"#), says("It says hi.")]);
     world.write("a.txt", "hi\n");
     world.run(&["read a.txt"]).await;
@@ -134,7 +134,7 @@ async fn an_exported_session_can_be_taken_over_again() {
 }
 
 #[tokio::test]
-async fn an_export_for_another_gnoma_has_the_large_results_too() {
+async fn session_export_includes_large_tool_results() {
     let loud = calls("bash", r#"{"command":"seq 1000 4999"}"#);
     let look = calls("read_result", r#"{"id":"r1","pattern":"^3000$"}"#);
     let world = World::new([loud, says("put away"), look, says("found")]);
@@ -167,7 +167,7 @@ fn transcript(id: &str, folder: &Path, words: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_folder_of_many_projects_gives_only_what_is_about_this_one_and_only_once() {
+async fn folder_import_takes_each_session_of_this_project_once() {
     let world = World::new([]);
     let folder = world.home.path().join("transcripts");
     fs::create_dir(&folder).unwrap();
@@ -205,7 +205,7 @@ async fn a_folder_of_many_projects_gives_only_what_is_about_this_one_and_only_on
 }
 
 #[tokio::test]
-async fn sessions_from_before_a_repository_around_them_are_found() {
+async fn sessions_from_before_git_init_are_still_found() {
     let world = World::new([says("one"), says("two"), says("three")]);
     let inside = world.project.path().join("inside");
     fs::create_dir(&inside).unwrap();
@@ -250,7 +250,7 @@ async fn transcripts_of_other_programs_are_found_out_and_counted() {
 }
 
 #[tokio::test]
-async fn a_folder_of_older_sessions_is_taken_over_as_a_whole() {
+async fn import_of_a_folder_of_older_sessions_imports_all() {
     let world = World::new([]);
     for name in ["20250101-000000-aaaaaa", "20250102-000000-bbbbbb"] {
         let folder = world.project.path().join(".gnoma/sessions").join(name);
@@ -272,7 +272,7 @@ async fn a_folder_of_older_sessions_is_taken_over_as_a_whole() {
 }
 
 #[tokio::test]
-async fn sessions_are_renamed_and_forgotten() {
+async fn sessions_are_renamed_and_deleted() {
     let (world, id) = spoken("a zebra crossing", &["one", "two"]).await;
     let run = world.run(&["sessions", "rename", &id, "my", "own\u{1b}[31m title"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -289,7 +289,7 @@ async fn sessions_are_renamed_and_forgotten() {
 }
 
 #[tokio::test]
-async fn ids_that_do_not_exist_are_told_with_what_to_do() {
+async fn unknown_or_ambiguous_session_id_is_refused_with_a_hint() {
     let (world, id) = spoken("hi", &["one", "two"]).await;
     let commands: [&[&str]; 7] = [
         &["sessions", "show", "1999"],
@@ -315,7 +315,7 @@ async fn ids_that_do_not_exist_are_told_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn each_project_and_each_profile_has_its_own() {
+async fn sessions_are_separate_for_each_project_and_profile() {
     let world = World::new([says("one"), says("two")]);
     world.run(&["in the project"]).await;
     let elsewhere = tempfile::tempdir().unwrap();
@@ -349,7 +349,7 @@ async fn json_names_the_session_that_can_be_resumed() {
 }
 
 #[tokio::test]
-async fn a_damaged_database_is_set_aside_and_what_is_readable_goes_on() {
+async fn damaged_session_database_is_set_aside_and_readable_sessions_are_recovered() {
     let (world, _) = spoken("first words", &["one", "two"]).await;
     let sound = world.run(&["sessions", "repair"]).await;
     assert!(sound.out.starts_with("the database is intact\nchecked 1 sessions"), "{sound:?}");

@@ -25,7 +25,7 @@ async fn a_project_cannot_redirect_a_key_until_it_is_trusted() {
 }
 
 #[tokio::test]
-async fn mistakes_are_shown_with_their_place() {
+async fn configuration_errors_name_their_file_and_line() {
     let world = World::new([says("ok")]);
     world.configure("[tools]\nmax_ronds = 3\n");
     let run = world.run(&["hi"]).await;
@@ -52,7 +52,7 @@ async fn show_tells_the_origin_and_hides_keys() {
 }
 
 #[tokio::test]
-async fn nothing_set_up_says_how_to_start() {
+async fn missing_configuration_explains_how_to_set_up_a_provider() {
     let world = World::new([]);
     std::fs::remove_file(world.home.path().join(".config/gnoma/config.toml")).unwrap();
     let mut command = world.command(&["hi"]);
@@ -76,7 +76,7 @@ async fn nothing_set_up_says_how_to_start() {
 }
 
 #[tokio::test]
-async fn providers_lists_what_answers() {
+async fn providers_command_lists_reachable_providers_with_models() {
     let models = r#"{"object":"list","data":[{"id":"alpha"},{"id":"beta"}]}"#;
     let world = World::new([gnoma_testkit::Reply::json(200, models)]);
     let run = world.run(&["providers"]).await;

@@ -109,7 +109,7 @@ async fn cell(row: usize, sample: &'static Sample, column: usize) -> Vec<String>
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_fits_or_the_exit_code_is_8() {
+async fn json_schema_answer_conforms_or_exit_code_is_8() {
     let cells = SCHEMAS
         .iter()
         .enumerate()
@@ -125,7 +125,7 @@ const POINT: &str = r#"{"type":"object","properties":{"x":{"type":"integer"}},"r
 
 /// A wire asks for the form in its own field, and in no other.
 #[tokio::test]
-async fn every_wire_is_asked_in_its_own_way() {
+async fn each_provider_gets_the_json_schema_in_its_own_field() {
     for (wire, word, model) in WIRES {
         let texts = [r#"{"x":"one"}"#, r#"{"x":2}"#];
         let answers = texts.map(|text| Reaction::Answer(Script::text([text])));
@@ -154,7 +154,7 @@ async fn every_wire_is_asked_in_its_own_way() {
 
 /// A server that knows no such field is asked without it.
 #[tokio::test]
-async fn a_refused_form_is_asked_for_otherwise() {
+async fn refused_response_format_falls_back_to_a_tool_call() {
     let server = Server::start(|request| {
         let body = request.json();
         if body.get("response_format").is_some() {
@@ -171,7 +171,7 @@ async fn a_refused_form_is_asked_for_otherwise() {
 }
 
 #[tokio::test]
-async fn programs_get_the_answer_as_data() {
+async fn json_schema_answer_is_structured_in_json_output() {
     let run = |replies: Vec<Reply>, format: &'static str| async move {
         let world = World::new(replies);
         // As people write files by hand.
@@ -203,7 +203,7 @@ async fn programs_get_the_answer_as_data() {
 
 /// What cannot be used is told before anything is sent.
 #[tokio::test]
-async fn a_wrong_schema_is_refused_before_anything_is_sent() {
+async fn invalid_json_schema_is_refused_before_anything_is_sent() {
     let world = World::new([]);
     world.write("wrong.json", r#"{"type":"object","properties":{"a":{"type":"strin"}}}"#);
     for (given, why) in [
@@ -222,7 +222,7 @@ async fn a_wrong_schema_is_refused_before_anything_is_sent() {
 
 /// A refusal stays one, and a limit of calls leaves no answer.
 #[tokio::test]
-async fn what_is_no_answer_is_told_as_what_it_is() {
+async fn refusal_or_round_limit_with_a_json_schema_is_reported_as_such() {
     let refusal =
         r#"{"choices":[{"index":0,"delta":{"refusal":"I cannot."},"finish_reason":"stop"}]}"#;
     let world = World::new([Reply::sse(format!("data: {refusal}\n\ndata: [DONE]\n\n"))]);

@@ -204,7 +204,7 @@ async fn ten_elfs_at_once_pass_a_cap_by_no_more_than_their_calls_in_flight() {
 
 /// A ledger of which nothing is left: caps stay shut until a person says that they may begin at nothing.
 #[tokio::test]
-async fn what_was_spent_and_is_lost_shuts_caps_until_it_is_accepted() {
+async fn lost_spending_ledger_blocks_caps_until_the_loss_is_accepted() {
     let (server, _bill) = vendor();
     let world = capped(server);
     let turn = async || world.run(&["read it line by line"]).await;

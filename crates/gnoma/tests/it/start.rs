@@ -21,7 +21,7 @@ async fn help_and_version_need_no_dashes() {
 }
 
 #[tokio::test]
-async fn words_that_were_meant_as_a_command_cost_nothing() {
+async fn mistyped_commands_send_no_request() {
     let world = World::new([]);
     let lines: &[&[&str]] = &[
         &["login"],
@@ -45,7 +45,7 @@ async fn words_that_were_meant_as_a_command_cost_nothing() {
 }
 
 #[tokio::test]
-async fn two_dashes_make_a_prompt_of_any_words() {
+async fn double_dash_makes_a_prompt_of_any_words() {
     let world = World::new([says("one"), says("two"), says("three")]);
     assert_eq!(world.run(&["--", "version"]).await.out, "one\n");
     assert_eq!(world.run(&["--", "models"]).await.out, "two\n");
@@ -54,7 +54,7 @@ async fn two_dashes_make_a_prompt_of_any_words() {
 }
 
 #[tokio::test]
-async fn asked_for_nothing_it_says_so_first() {
+async fn missing_prompt_is_an_error_in_one_line() {
     let run = World::new([]).run(&[]).await;
     assert_eq!(run.code, Some(2));
     assert!(run.err.starts_with("gnoma: no prompt given"), "{}", run.err);
@@ -169,7 +169,7 @@ async fn the_manual_has_a_page_for_every_command() {
 }
 
 #[tokio::test]
-async fn a_home_that_cannot_be_used_is_named() {
+async fn invalid_home_folder_is_reported() {
     let world = World::new([says("hi")]);
     let file = world.project.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -181,7 +181,7 @@ async fn a_home_that_cannot_be_used_is_named() {
 }
 
 #[tokio::test]
-async fn a_small_stack_is_enough() {
+async fn program_starts_with_a_256_kb_stack() {
     let mut shell = tokio::process::Command::new("sh");
     let program = env!("CARGO_BIN_EXE_gnoma");
     shell.args(["-c", "ulimit -s 256; exec \"$0\" --version"]).arg(program).env_clear();
@@ -208,7 +208,7 @@ async fn a_limit_on_the_size_of_files_does_not_end_the_program() {
 
 /// Code 5 stands in `routing`, those of signals in `life` and `tui`.
 #[tokio::test]
-async fn the_exit_code_says_how_it_ended() {
+async fn exit_codes_report_how_the_turn_ended() {
     let refused = |status| Reply::json(status, r#"{"error":{"message":"no"}}"#);
     let shell = || calls("bash", r#"{"command":"touch x"}"#);
     let prose = (0..9).map(|_| says("no JSON")).collect();
@@ -230,7 +230,7 @@ async fn the_exit_code_says_how_it_ended() {
 }
 
 #[tokio::test]
-async fn a_refusal_where_nobody_can_be_asked_shows_the_whole_remedy() {
+async fn denial_without_a_terminal_shows_the_whole_remedy() {
     let world = World::new([calls("bash", r#"{"command":"touch x"}"#), says("I could not.")]);
     let run = world.run(&["hi"]).await;
     assert!(run.err.contains("gnoma: denied: "), "{run:?}");
@@ -342,7 +342,7 @@ async fn options_of_other_assistants_are_explained_and_cost_nothing() {
 }
 
 #[tokio::test]
-async fn keys_and_addresses_are_taken_as_people_copy_them() {
+async fn api_key_and_address_are_normalized_as_copied() {
     for (key, tail) in
         [("\"sk-1\"", "/v1/chat/completions"), ("Bearer sk-1", "/v1/"), ("sk-1\n", "")]
     {
@@ -366,7 +366,7 @@ async fn keys_and_addresses_are_taken_as_people_copy_them() {
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_be_right_is_told_with_its_reason() {
+async fn malformed_api_key_is_reported_with_its_reason() {
     let refused = || Reply::json(401, r#"{"error":{"message":"bad key"}}"#);
     for (key, told) in [
         ("sk-\u{200b}1", "U+200B"),
@@ -388,7 +388,7 @@ async fn a_key_that_cannot_be_right_is_told_with_its_reason() {
 }
 
 #[tokio::test]
-async fn a_folder_that_was_deleted_under_the_shell_is_named_as_that() {
+async fn deleted_current_folder_is_reported() {
     let world = World::new([]);
     let script = "mkdir gone && cd gone && rmdir ../gone && exec \"$0\" hi";
     let command = world.command(&[]);

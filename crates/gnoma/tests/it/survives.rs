@@ -13,7 +13,7 @@ fn refusal(status: u16, message: &str) -> Reply {
 
 /// Faults of all kinds; the next answer is good.
 #[tokio::test]
-async fn a_fault_that_ends_costs_no_turn() {
+async fn transient_provider_errors_are_retried_and_the_turn_completes() {
     let sse = |records: &str| Reply::sse(records.to_owned());
     let piece = r#"data: {"choices":[{"index":0,"delta":{"content":"half"}}]}"#;
     let end = |why: &str| {
@@ -49,7 +49,7 @@ async fn a_fault_that_ends_costs_no_turn() {
 }
 
 #[tokio::test]
-async fn what_is_left_out_is_said_beside_a_json_result_too() {
+async fn unsupported_request_field_is_dropped_and_reported() {
     for format in ["json", "text"] {
         let world = World::new([
             refusal(400, "Unrecognized request argument supplied: stream_options"),
@@ -78,7 +78,7 @@ async fn a_model_without_tools_can_still_answer() {
 
 /// Nobody is there who could approve it, so a question would end with 4.
 #[tokio::test]
-async fn arguments_that_do_not_fit_go_back_to_the_model() {
+async fn invalid_tool_arguments_are_returned_to_the_model() {
     let world = World::new([calls("fs_write", r#"{"content":"x"}"#), says("so be it")]);
     let run = world.run(&["write"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "so be it\n"), "{run:?}");
@@ -96,7 +96,7 @@ async fn with_settings(server: Server, settings: &str) -> Run {
 }
 
 #[tokio::test]
-async fn a_key_that_is_refused_ends_with_the_same_code_wherever_it_is() {
+async fn refused_api_key_ends_with_exit_code_3_wherever_it_is_set() {
     let named =
         "[provider]\ndefault = \"test\"\nmodel = \"m1\"\n[provider.endpoints]\ntest = \"URL\"\n";
     let listed = "[provider]\ndefault = \"test\"\n[provider.endpoints]\ntest = \"URL\"\n";
@@ -111,7 +111,7 @@ async fn a_key_that_is_refused_ends_with_the_same_code_wherever_it_is() {
 
 /// The price of an arm rises while its limit comes near, before the limit bars it.
 #[tokio::test]
-async fn a_limit_of_requests_raises_a_price_before_it_bars() {
+async fn nearing_rate_limit_raises_the_routing_price_before_blocking() {
     let server = Server::start(|_| says("a")).unwrap();
     let world = World::with(server);
     let url = world.server.url();

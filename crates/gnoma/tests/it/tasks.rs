@@ -333,7 +333,7 @@ async fn task_is_not_written_into_a_folder_that_is_no_project() {
 }
 
 #[tokio::test]
-async fn task_that_cannot_run_says_why_in_a_sentence_and_does_nothing() {
+async fn task_that_cannot_run_is_refused_with_a_reason_and_runs_nothing() {
     let world = World::new([]);
     let first = "## One\n```sh\necho one > ran.txt\n```\n";
     for (name, text) in [
@@ -378,7 +378,7 @@ async fn one_step_is_written_in_the_singular() {
 }
 
 #[tokio::test]
-async fn messages_of_steps_are_recorded_so_that_no_task_is_made_of_them() {
+async fn task_step_messages_are_recorded_and_never_suggested_as_tasks() {
     let world = world([says("the entry"), says("the sum")]);
     world.run(&["--permission", "bypass", "task", "run", "release", "v1"]).await;
     let record: serde_json::Value = serde_json::from_str(&world.records()[0]).unwrap();

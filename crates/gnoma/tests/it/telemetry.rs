@@ -224,7 +224,7 @@ async fn exit_code_is_that_of_the_command_and_not_of_its_output() {
 }
 
 #[tokio::test]
-async fn spans_have_no_words_unless_the_person_wants_them_and_never_secrets() {
+async fn telemetry_spans_have_content_only_if_enabled_and_never_secrets() {
     for (content, has_words) in [("", false), ("content = true\n", true)] {
         let collector = collector();
         let (_world, _run) = golden(&collector, content).await;
@@ -360,7 +360,7 @@ async fn events_are_log_records_in_the_trace_of_their_turn() {
 }
 
 #[tokio::test]
-async fn cap_that_nears_is_sent_once() {
+async fn cap_warning_is_sent_once_to_telemetry() {
     let collector = collector();
     let ends = || Script::text(["done"]).with_stop(StopReason::EndTurn);
     let world = World::new([answer(ends(), 200_000), answer(ends(), 10)]);

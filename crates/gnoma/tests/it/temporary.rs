@@ -63,7 +63,7 @@ async fn file_tools_and_commands_see_the_same_temporary_files() {
 }
 
 #[tokio::test]
-async fn the_machines_temporary_files_are_asked_for_and_named() {
+async fn temporary_files_of_the_machine_need_approval_and_are_named() {
     if !is_walled() {
         return;
     }
@@ -85,7 +85,7 @@ async fn the_machines_temporary_files_are_asked_for_and_named() {
 }
 
 #[tokio::test]
-async fn a_link_among_temporary_files_shows_no_tool_what_lies_elsewhere() {
+async fn symlink_in_temporary_files_does_not_expose_outside_files() {
     if !is_walled() {
         return;
     }
@@ -99,7 +99,7 @@ async fn a_link_among_temporary_files_shows_no_tool_what_lies_elsewhere() {
 }
 
 #[tokio::test]
-async fn what_mktemp_makes_is_used_and_removed_unasked_in_every_mode() {
+async fn mktemp_files_are_used_and_removed_without_approval_in_every_mode() {
     if !is_walled() {
         return;
     }
@@ -113,7 +113,7 @@ async fn what_mktemp_makes_is_used_and_removed_unasked_in_every_mode() {
 }
 
 #[tokio::test]
-async fn in_a_project_among_temporary_files_a_new_file_beside_it_can_be_written() {
+async fn project_inside_tmp_can_write_a_new_file_beside_it() {
     if !is_walled() {
         return;
     }
@@ -134,7 +134,7 @@ async fn in_a_project_among_temporary_files_a_new_file_beside_it_can_be_written(
 }
 
 #[tokio::test]
-async fn in_a_workspace_that_holds_the_state_folder_commands_read_after_a_trial() {
+async fn workspace_containing_the_state_folder_can_be_read_after_a_trial() {
     if !is_walled() {
         return;
     }
@@ -157,7 +157,7 @@ async fn in_a_workspace_that_holds_the_state_folder_commands_read_after_a_trial(
 
 /// Work in the folder of temporary files itself is kept there.
 #[tokio::test]
-async fn a_workspace_that_is_the_folder_of_temporary_files_is_where_it_is() {
+async fn workspace_that_is_the_temporary_folder_is_used_in_place() {
     if !is_walled() {
         return;
     }

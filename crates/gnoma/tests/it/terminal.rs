@@ -78,7 +78,7 @@ impl Terminal {
 }
 
 #[tokio::test]
-async fn parallel_calls_are_asked_for_one_after_the_other() {
+async fn parallel_tool_calls_ask_for_approval_one_by_one() {
     let script = Script::text([""; 0])
         .with_call("c1", "fs_ls", r#"{"path":"."}"#)
         .with_call("c2", "fs_glob", r#"{"pattern":"*"}"#)
@@ -97,7 +97,7 @@ async fn parallel_calls_are_asked_for_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn what_was_typed_before_the_question_does_not_answer_it() {
+async fn input_typed_before_a_permission_question_does_not_answer_it() {
     let call = calls("bash", r#"{"command":"touch made"}"#).with_delay(Duration::from_secs(1));
     let world = World::new([call, says("ok")]);
     let mut terminal = Terminal::open(&world, "go");
@@ -117,7 +117,7 @@ async fn what_was_typed_before_the_question_does_not_answer_it() {
 }
 
 #[tokio::test]
-async fn an_interrupt_at_the_question_ends_the_turn() {
+async fn ctrl_c_at_a_permission_question_ends_the_turn() {
     let world = World::new([calls("bash", r#"{"command":"touch made"}"#)]);
     let mut terminal = Terminal::open(&world, "go");
     terminal.wait_for("reason to deny", 1).await;
@@ -128,7 +128,7 @@ async fn an_interrupt_at_the_question_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn a_question_stands_on_lines_of_its_own() {
+async fn permission_question_starts_on_its_own_line() {
     let script =
         Script::text(["I make ", "it."]).with_call("c1", "bash", r#"{"command":"touch made"}"#);
     let call = Wire::OpenAi.stream_reply(&script.with_stop(StopReason::ToolUse));
@@ -143,7 +143,7 @@ async fn a_question_stands_on_lines_of_its_own() {
 }
 
 #[tokio::test]
-async fn the_waiting_line_shows_what_a_command_says() {
+async fn waiting_line_shows_the_latest_output_of_a_command() {
     let world = World::new([calls("bash", r#"{"command":"echo at work; sleep 2"}"#), says("ok")]);
     let mut terminal = Terminal::open(&world, "--permission bypass go");
     terminal.wait_for("sleep 2: at work", 1).await;
@@ -152,7 +152,7 @@ async fn the_waiting_line_shows_what_a_command_says() {
 }
 
 #[tokio::test]
-async fn no_server_can_draw_on_the_terminal() {
+async fn server_error_text_cannot_control_the_terminal() {
     let error = r#"{"error":{"message":"\u001b]0;owned\u0007\u001b[2Jgone"}}"#;
     let world = World::new([Reply::json(400, error)]);
     let (code, seen) = Terminal::open(&world, "hi").end().await;
@@ -164,7 +164,7 @@ async fn no_server_can_draw_on_the_terminal() {
 }
 
 #[tokio::test]
-async fn a_session_is_chosen_from_a_list() {
+async fn resume_without_id_offers_a_list_of_sessions() {
     let world = World::new([says("one"), says("two"), says("three"), says("four")]);
     for words in ["older words", "newer words"] {
         world.run(&[words]).await;
@@ -190,7 +190,7 @@ async fn a_session_is_chosen_from_a_list() {
 }
 
 #[tokio::test]
-async fn nothing_is_forgotten_without_a_yes() {
+async fn session_delete_needs_confirmation() {
     let world = World::new([says("one")]);
     world.run(&["some words"]).await;
     for (answer, left) in [("n\n", 1), ("y\n", 0)] {

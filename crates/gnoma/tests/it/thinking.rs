@@ -22,7 +22,7 @@ async fn asked(wire: Wire, word: &str, model: &str, thinking: &str, more: &str) 
 }
 
 #[tokio::test]
-async fn every_vendor_is_told_in_its_own_form() {
+async fn thinking_budget_is_sent_in_the_form_of_each_provider() {
     let adaptive = json!({"type": "adaptive", "display": "summarized"});
     for (wire, word, model, thinking, at, told) in [
         (
@@ -85,7 +85,7 @@ async fn every_vendor_is_told_in_its_own_form() {
 }
 
 #[tokio::test]
-async fn what_a_model_cannot_do_is_said() {
+async fn unsupported_thinking_level_is_reported() {
     let plain = "[[arms]]\nid = \"alpha/qwen3:8b\"\nthinking = false\n";
     let (body, run) = asked(Wire::Ollama, "ollama", "qwen3:8b", "4000", plain).await;
     assert!(run.code == Some(0) && run.err.contains("does not support thinking"), "{run:?}");
@@ -100,7 +100,7 @@ async fn what_a_model_cannot_do_is_said() {
 
 /// The settings say it for every session, and the command line for one.
 #[tokio::test]
-async fn the_settings_say_it_too() {
+async fn thinking_setting_is_accepted_from_the_configuration() {
     let world = World::new([says("4"), says("4")]);
     world.configure("[provider.protocols]\ntest = \"openai\"\n");
     let config = world.home.path().join(".config/gnoma/config.toml");
@@ -115,7 +115,7 @@ async fn the_settings_say_it_too() {
 
 /// A plan is told as it changes, and stands in what the session is continued with.
 #[tokio::test]
-async fn a_plan_is_seen_by_programs() {
+async fn plan_updates_appear_in_stream_json() {
     let steps =
         r#"{"steps":[{"text":"read","status":"done"},{"text":"answer","status":"active"}]}"#;
     let world = World::new([calls("plan", steps), calls("plan", "{\"steps\":7}"), says("done")]);

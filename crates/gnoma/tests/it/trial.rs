@@ -40,7 +40,7 @@ async fn said(world: &World, mode: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_changes_nothing_runs_without_a_question() {
+async fn read_only_script_runs_on_trial_without_a_question() {
     for mode in ["plan", "auto", "accept_edits"] {
         let world = running("cat script.sh | wc -l; echo $((6 * 7))\n");
         if !can_try(&world) {
@@ -52,7 +52,7 @@ async fn what_changes_nothing_runs_without_a_question() {
 }
 
 #[tokio::test]
-async fn a_server_that_a_trial_cannot_reach_is_told_of() {
+async fn trial_that_cannot_reach_a_local_server_is_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let script = format!(
@@ -88,7 +88,7 @@ async fn a_server_that_a_trial_cannot_reach_is_told_of() {
 }
 
 #[tokio::test]
-async fn variables_and_settings_are_listed_without_a_question_and_without_keys() {
+async fn environment_and_git_config_are_listed_without_approval_and_without_keys() {
     let world = World::new([]);
     if !can_try(&world) {
         return;
@@ -137,7 +137,7 @@ async fn scripts_of_skills_among_the_settings_run_and_see_no_key() {
 }
 
 #[tokio::test]
-async fn what_nobody_kept_was_never_there() {
+async fn unapproved_trial_changes_are_discarded() {
     for mode in ["plan", "auto"] {
         let world = running("echo new > made; rm kept; cat made\n");
         world.write("kept", "kept\n");
@@ -153,7 +153,7 @@ async fn what_nobody_kept_was_never_there() {
 }
 
 #[tokio::test]
-async fn what_is_stopped_leaves_nothing() {
+async fn trial_stopped_by_a_timeout_leaves_no_changes() {
     let call = calls("bash", r#"{"command":"sh ./script.sh","timeout":1}"#);
     let world = World::new([call, says("ok")]);
     world.write("script.sh", "echo new > made; sleep 60\n");
@@ -166,7 +166,7 @@ async fn what_is_stopped_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn edits_are_kept_where_edits_run_and_nothing_else() {
+async fn accept_edits_saves_only_plain_edits_of_a_trial() {
     for (script, is_kept) in [
         ("mkdir -p src; echo new > src/made; echo more >> kept\n", true),
         ("echo new > made; rm kept\n", false),
@@ -192,7 +192,7 @@ async fn edits_are_kept_where_edits_run_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn secrets_of_the_workspace_cannot_be_opened_and_temporary_files_are_its_own() {
+async fn trial_cannot_open_workspace_secrets_and_has_its_own_temporary_files() {
     // Words of a language, which no rule for secrets finds.
     const SECRET: &str = "the moon is made of cheese\n";
     let mark = format!("/tmp/gnoma-trial-{}", std::process::id());
@@ -218,7 +218,7 @@ async fn secrets_of_the_workspace_cannot_be_opened_and_temporary_files_are_its_o
 }
 
 #[tokio::test]
-async fn what_a_layer_does_otherwise_is_asked_for_by_name() {
+async fn trial_folder_renames_and_hard_links_need_approval() {
     for (script, reason) in [
         ("mkdir a; python3 -c 'import os; os.rename(\"lower\", \"moved\")'\n", "renames a folder"),
         ("echo more >> one\n", "hard links"),
@@ -242,7 +242,7 @@ async fn what_a_layer_does_otherwise_is_asked_for_by_name() {
 }
 
 #[tokio::test]
-async fn a_person_keeps_all_or_a_part_of_what_a_command_changed() {
+async fn person_saves_all_or_part_of_the_changes_of_a_trial() {
     let all = ["gone", "made", "src/deep/new"];
     for (answer, left) in [
         ("y\n", vec!["made", "src/deep/new"]),
@@ -280,7 +280,7 @@ async fn a_person_keeps_all_or_a_part_of_what_a_command_changed() {
 }
 
 #[tokio::test]
-async fn what_compilers_make_stays_for_the_next_command_and_is_not_asked_for() {
+async fn build_outputs_of_a_trial_persist_for_the_next_command_without_approval() {
     let make = "a.o: a.c\n\tcp a.c a.o\n\techo compiled\ntarget/x: a.o\n\tmkdir -p target; cp a.o target/x\n";
     let one = calls("bash", r#"{"command":"make target/x"}"#);
     let look = calls("bash", r#"{"command":"cat target/x; ls"}"#);
@@ -316,7 +316,7 @@ async fn what_compilers_make_stays_for_the_next_command_and_is_not_asked_for() {
 }
 
 #[tokio::test]
-async fn build_folder_that_a_command_deletes_is_asked_about_and_deleted() {
+async fn deleting_a_build_folder_on_trial_needs_approval() {
     for (command, gone) in [
         ("rm -rf node_modules build\n", vec!["node_modules", "build"]),
         ("rm -rf node_modules/*; touch made\n", vec!["node_modules/x"]),
@@ -347,7 +347,7 @@ async fn build_folder_that_a_command_deletes_is_asked_about_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_was_built_from_discarded_changes_is_discarded_with_them() {
+async fn build_outputs_of_discarded_changes_are_discarded() {
     let build = calls("bash", r#"{"command":"make target/x; cat target/x"}"#);
     let edit = calls("bash", r#"{"command":"echo other > a.c; make target/x; cat target/x"}"#);
     let world = World::new([build.clone(), edit, build, says("ok")]);
@@ -375,7 +375,7 @@ async fn what_was_built_from_discarded_changes_is_discarded_with_them() {
 }
 
 #[tokio::test]
-async fn what_builders_fill_beside_their_own_files_is_not_asked_for() {
+async fn build_outputs_in_known_build_folders_need_no_approval() {
     for (script, expected) in [
         (
             "mkdir -p dist app/bin/x; echo 1 > dist/a.js; echo 2 > app/bin/x/a.dll\n",
@@ -399,7 +399,7 @@ async fn what_builders_fill_beside_their_own_files_is_not_asked_for() {
 }
 
 #[tokio::test]
-async fn in_plan_one_step_builds_on_another_and_nothing_of_it_is_real() {
+async fn plan_mode_trials_build_on_each_other_and_change_nothing_real() {
     let run = |command: &str| calls("bash", &serde_json::json!({ "command": command }).to_string());
     let world = World::new([
         run("sh ./script.sh"),
@@ -485,7 +485,7 @@ fn unfit(world: &World, script: &str, arguments: &[&str]) -> Option<String> {
 }
 
 #[tokio::test]
-async fn where_nothing_can_be_tried_it_is_asked_and_doctor_says_why() {
+async fn commands_need_approval_where_trials_are_impossible_and_doctor_says_why() {
     let overlaid = |folder: &std::path::Path| {
         let (at, own) = (folder.display(), folder.join(".own"));
         let own = own.display();
@@ -543,7 +543,7 @@ async fn where_nothing_can_be_tried_it_is_asked_and_doctor_says_why() {
 }
 
 #[tokio::test]
-async fn build_that_somebody_else_has_renewed_is_seen_as_it_is() {
+async fn build_output_renewed_outside_the_trial_is_visible() {
     let run = |command: &str| calls("bash", &serde_json::json!({ "command": command }).to_string());
     let look = run("cat target/out");
     let world = World::new([run("make"), look.clone(), run("sh ./other.sh"), look, says("ok")]);
@@ -573,7 +573,7 @@ async fn build_that_somebody_else_has_renewed_is_seen_as_it_is() {
 }
 
 #[tokio::test]
-async fn what_a_trial_leaves_in_the_background_is_ended_and_told() {
+async fn background_processes_of_a_trial_are_ended_and_reported() {
     let world = running("sleep 300 >/dev/null 2>&1 &\necho started\n");
     if !can_try(&world) {
         return;

@@ -131,7 +131,7 @@ async fn said(world: &World, mode: &str, line: &str) -> String {
 }
 
 #[tokio::test]
-async fn reading_commands_that_walk_skip_secrets_and_end_as_if_there_were_none() {
+async fn recursive_reading_commands_skip_secrets_without_failing() {
     if !is_walled() {
         return gnoma_testkit::skip_test("there is no whole sandbox");
     }
@@ -161,7 +161,7 @@ async fn reading_commands_that_walk_skip_secrets_and_end_as_if_there_were_none()
 }
 
 #[tokio::test]
-async fn commands_about_processes_and_ports_answer_about_the_machine() {
+async fn process_and_port_commands_see_the_machine() {
     if !is_walled() {
         return gnoma_testkit::skip_test("there is no whole sandbox");
     }
@@ -295,7 +295,7 @@ async fn question_about_a_run_in_the_workspace_names_what_else_the_trial_changed
 }
 
 #[tokio::test]
-async fn link_to_a_secret_of_the_workspace_is_named_as_one() {
+async fn symlink_to_a_workspace_secret_is_named_in_the_question() {
     if !is_walled() {
         return gnoma_testkit::skip_test("there is no whole sandbox");
     }
@@ -307,7 +307,7 @@ async fn link_to_a_secret_of_the_workspace_is_named_as_one() {
 }
 
 #[tokio::test]
-async fn folder_rename_that_only_a_layer_refuses_is_offered_even_if_the_command_ends_well() {
+async fn folder_rename_that_overlayfs_refuses_is_offered_for_approval() {
     if !is_walled() {
         return gnoma_testkit::skip_test("there is no whole sandbox");
     }
@@ -322,7 +322,7 @@ async fn folder_rename_that_only_a_layer_refuses_is_offered_even_if_the_command_
 }
 
 #[tokio::test]
-async fn program_that_handles_a_missed_server_itself_is_asked_about() {
+async fn trial_that_hides_an_unreachable_server_asks_to_leave_the_sandbox() {
     if !is_walled() {
         return gnoma_testkit::skip_test("there is no whole sandbox");
     }
@@ -339,7 +339,7 @@ async fn program_that_handles_a_missed_server_itself_is_asked_about() {
 }
 
 #[tokio::test]
-async fn places_outside_that_only_running_shows_are_asked_about_and_never_said_to_be_absent() {
+async fn outside_paths_opened_during_a_trial_need_approval_and_are_not_called_missing() {
     if !is_walled() || !gnoma_sandbox::reports_tried_files() {
         return gnoma_testkit::skip_test(
             "the sandbox does not report what a command tries to open",

@@ -61,7 +61,7 @@ async fn a_folder_without_anything_to_trust_is_no_mistake() {
 }
 
 #[tokio::test]
-async fn trust_names_the_settings_among_the_files_that_end_it() {
+async fn trust_lists_the_settings_file_among_the_pinned_files() {
     let heading = "Trust ends when one of these files changes:\n  .gnoma/config.toml\n";
     let world = project();
     let run = world.run(&["trust"]).await;
@@ -90,7 +90,7 @@ async fn trust_asks_at_a_terminal() {
 }
 
 #[tokio::test]
-async fn what_changes_while_it_is_read_is_not_trusted() {
+async fn trust_is_refused_if_files_change_while_the_question_is_open() {
     let world = project();
     let mut terminal = Terminal::open(&world, "trust");
     terminal.wait_for("Trust this project?", 1).await;

@@ -163,7 +163,7 @@ pub(crate) fn slowly(words: &str, pieces: usize) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_conversation_from_the_first_key_to_the_last() {
+async fn full_conversation_works_in_the_window_and_resumes() {
     let world = World::new([
         says("A first **answer**."),
         calls("bash", r#"{"command":"touch made"}"#),
@@ -189,7 +189,7 @@ async fn a_conversation_from_the_first_key_to_the_last() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn escape_stops_a_turn_and_keeps_what_came() {
+async fn esc_stops_the_turn_and_keeps_its_work() {
     let world = World::new([slowly("word ", 200), says("And on.")]);
     let person = Person::ready(&world, &[]);
     person.types("go\r");
@@ -203,7 +203,7 @@ async fn escape_stops_a_turn_and_keeps_what_came() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_size_that_changes_leaves_a_screen_in_order() {
+async fn resize_leaves_the_screen_intact() {
     let world = World::new([says("An answer.")]);
     let person = Person::ready(&world, &[]);
     person.types("go\r");
@@ -220,7 +220,7 @@ async fn a_size_that_changes_leaves_a_screen_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signal_ends_it_with_the_terminal_as_it_was_and_nothing_lost() {
+async fn sigterm_restores_the_terminal_and_saves_the_draft() {
     let world = World::new([says("An answer.")]);
     let person = Person::ready(&world, &[]);
     person.types("not sent yet");
@@ -238,7 +238,7 @@ async fn a_signal_ends_it_with_the_terminal_as_it_was_and_nothing_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_signal_ends_it_with_its_own_code_and_the_session_is_kept() {
+async fn each_signal_ends_the_window_with_its_exit_code_and_saves_the_session() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
         let world = World::new([slowly("word ", 200)]);
         let person = Person::ready(&world, &[]);
@@ -257,7 +257,7 @@ async fn each_signal_ends_it_with_its_own_code_and_the_session_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn incognito_leaves_nothing_behind() {
+async fn incognito_window_leaves_no_files() {
     let world = World::new([says("An answer.")]);
     let person = Person::ready(&world, &["--incognito"]);
     person.types("between us\r");
@@ -270,7 +270,7 @@ async fn incognito_leaves_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_model_goes_on_with_the_conversation() {
+async fn model_change_continues_the_conversation() {
     // The one in between goes to the question which models there are: the server does not say.
     let world = World::new([says("From the first."), says("no list"), says("From the second.")]);
     let person = Person::ready(&world, &[]);
@@ -291,7 +291,7 @@ async fn another_model_goes_on_with_the_conversation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_with_its_provider_is_shown_as_it_was_named() {
+async fn status_line_shows_a_model_with_its_provider_as_given() {
     let world = World::new([]);
     let person = Person::ready(&world, &["-m", "test/m2"]);
     assert!(person.sees().contains(" · test/m2 · "), "{}", person.sees());
@@ -319,7 +319,7 @@ async fn a_model_that_its_provider_does_not_list_is_refused_with_one_that_is_nea
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_typed_while_sessions_change_goes_to_the_next() {
+async fn input_typed_during_a_session_change_goes_to_the_next_session() {
     let world = World::new([says("no list"), says("From the second.")]);
     let person = Person::ready(&world, &[]);
     person.types("/model m2\rtwo\r");
@@ -351,7 +351,7 @@ fn makes_twice() -> World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rule_for_the_person_is_kept_in_their_own_file() {
+async fn always_rule_for_the_person_is_saved_in_the_user_config() {
     let world = makes_twice();
     // The folder is no project, so that the next scope is the person's.
     is_asked_once(&world, "sa").await;
@@ -361,7 +361,7 @@ async fn a_rule_for_the_person_is_kept_in_their_own_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rule_for_a_project_is_kept_there_and_trusted() {
+async fn always_rule_for_a_project_is_saved_there_and_trusted() {
     let world = makes_twice();
     std::fs::create_dir(world.project.path().join(".git")).unwrap();
     is_asked_once(&world, "sa").await;
@@ -370,7 +370,7 @@ async fn a_rule_for_a_project_is_kept_there_and_trusted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_that_is_not_trusted_keeps_no_rule() {
+async fn always_rule_is_not_saved_in_an_untrusted_project() {
     let world = World::new([calls("bash", r#"{"command":"touch made"}"#)]);
     let file = world.project.path().join(".gnoma/config.toml");
     std::fs::create_dir(world.project.path().join(".gnoma")).unwrap();
@@ -407,7 +407,7 @@ async fn window_warns_of_untrusted_hooks_at_the_start_and_runs_its_own_program()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_typed_before_the_first_frame_is_sent() {
+async fn input_typed_before_the_first_frame_is_sent() {
     let world = World::new([says("An answer.")]);
     let person = Person::starts(&world, &[]);
     person.types("early\r");
@@ -433,7 +433,7 @@ async fn incognito_is_left_and_entered_whatever_the_settings_say() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_window_that_takes_nothing_does_not_keep_the_program_alive() {
+async fn frozen_terminal_does_not_keep_the_program_alive() {
     let world = World::new([says(&"many words ".repeat(40_000))]);
     let mut person = Person::ready(&world, &[]);
     person.terminal.set_frozen(true);
@@ -449,7 +449,7 @@ async fn a_window_that_takes_nothing_does_not_keep_the_program_alive() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_screen_of_its_own_is_scrolled_and_follows_another_size() {
+async fn full_screen_scrolls_and_follows_a_resize() {
     let lines: String = (0..100).map(|line| format!("line {line}\n\n")).collect();
     let world = World::new([says(&lines)]);
     let person = Person::ready(&world, &["--full-screen"]);
@@ -468,7 +468,7 @@ async fn a_screen_of_its_own_is_scrolled_and_follows_another_size() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_screen_of_its_own_is_given_back() {
+async fn full_screen_is_left_at_the_end() {
     let world = World::new([says("An answer.")]);
     let person = Person::ready(&world, &["--full-screen"]);
     person.types("go\r");
@@ -478,7 +478,7 @@ async fn a_screen_of_its_own_is_given_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_that_a_server_says_draws_on_the_terminal() {
+async fn server_error_text_cannot_draw_on_the_window() {
     let error = r#"{"error":{"message":"\u001b]0;owned\u0007\u001b[2Jgone"}}"#;
     let world = World::new([Reply::json(400, error)]);
     let person = Person::ready(&world, &[]);
@@ -492,7 +492,7 @@ async fn nothing_that_a_server_says_draws_on_the_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_programs_side_by_side_leave_each_other_their_drafts() {
+async fn two_windows_side_by_side_restore_separate_drafts() {
     let world = World::new([]);
     let one = Person::ready(&world, &[]);
     one.types("from one");
@@ -512,7 +512,7 @@ async fn two_programs_side_by_side_leave_each_other_their_drafts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn incognito_goes_on_with_what_was_said_and_comes_back_without_it() {
+async fn incognito_continues_the_conversation_and_leaving_it_starts_a_new_one() {
     let world = World::new([says("First."), says("Second."), says("Third.")]);
     let person = Person::ready(&world, &[]);
     person.types("one\r");
@@ -532,7 +532,7 @@ async fn incognito_goes_on_with_what_was_said_and_comes_back_without_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_that_broke_off_is_told_when_the_conversation_goes_on() {
+async fn interrupted_turn_is_reported_when_the_session_continues() {
     let world = World::new([calls("bash", r#"{"command":"touch made"}"#)]);
     let mut person = Person::ready(&world, &[]);
     person.types("make it\r");

@@ -6,7 +6,7 @@ use gnoma_testkit::{Script, Wire};
 use crate::support::{World, calls, says};
 
 #[tokio::test]
-async fn words_are_the_prompt_and_the_answer_goes_to_standard_output() {
+async fn command_line_words_are_the_prompt_and_the_answer_goes_to_stdout() {
     let world = World::new([says("Hello there.")]);
     let run = world.run(&["say", "hello"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "Hello there.\n"), "{run:?}");
@@ -16,7 +16,7 @@ async fn words_are_the_prompt_and_the_answer_goes_to_standard_output() {
 }
 
 #[tokio::test]
-async fn standard_input_is_the_prompt_or_its_context() {
+async fn stdin_is_the_prompt_or_its_context() {
     let world = World::new([says("a"), says("b")]);
     world.pipe(&[], "just this\n").await;
     world.pipe(&["review"], "a diff\n").await;
@@ -31,14 +31,14 @@ async fn standard_input_is_the_prompt_or_its_context() {
 }
 
 #[tokio::test]
-async fn context_cannot_send_files_along() {
+async fn image_mention_in_stdin_attaches_no_file() {
     let world = World::new([says("a")]);
     let run = world.pipe(&["review"], "+ [Image: /etc/hostname]\n").await;
     assert_eq!(run.code, Some(0), "{run:?}");
 }
 
 #[tokio::test]
-async fn input_that_is_no_text_is_refused() {
+async fn binary_stdin_is_refused() {
     let world = World::new([]);
     let run = world.pipe(&["what is this?"], "\u{7f}ELF\0\0").await;
     assert_eq!(run.code, Some(2), "{run:?}");
@@ -46,7 +46,7 @@ async fn input_that_is_no_text_is_refused() {
 }
 
 #[tokio::test]
-async fn tools_work_on_real_files_and_their_results_go_back() {
+async fn file_tools_change_real_files_and_their_results_are_sent() {
     let world = World::new([
         calls("fs_read", r#"{"path":"a.txt"}"#),
         calls("fs_edit", r#"{"path":"a.txt","old_string":"one","new_string":"two"}"#),
@@ -65,7 +65,7 @@ async fn tools_work_on_real_files_and_their_results_go_back() {
 }
 
 #[tokio::test]
-async fn results_of_parallel_calls_go_back_in_the_order_of_the_calls() {
+async fn results_of_parallel_tool_calls_are_sent_in_call_order() {
     let script = Script::text([""; 0])
         .with_call("c1", "fs_grep", r#"{"pattern":"needle"}"#)
         .with_call("c2", "fs_read", r#"{"path":"a.txt"}"#)
@@ -86,7 +86,7 @@ async fn results_of_parallel_calls_go_back_in_the_order_of_the_calls() {
 }
 
 #[tokio::test]
-async fn calls_that_small_models_write_as_text_are_run() {
+async fn tool_calls_written_as_text_by_small_models_run() {
     let text = "```json\n{\"name\": \"fs.read\", \"arguments\": {\"path\": \"a.txt\"}}\n```";
     let world = World::new([says(text), says("It says hi.")]);
     world.write("a.txt", "hi\n");

@@ -149,7 +149,7 @@ async fn incognito_shows_the_usage_of_other_sessions() {
 }
 
 #[tokio::test]
-async fn usage_says_what_it_cannot_do_and_leaves_sentences_alone() {
+async fn usage_explains_invalid_requests_and_sentences_stay_prompts() {
     let (server, _bill) = vendor();
     let world = capped(server);
     let nothing = world.run(&["usage"]).await;

@@ -195,7 +195,7 @@ async fn a_page_of_its_own_outlives_the_server_that_it_shows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_else_is_let_in_and_links_can_be_replaced() {
+async fn web_refuses_other_interfaces_and_new_links_replace_tokens() {
     let world = World::new([]);
     for arguments in [
         &["serve", "--http", "0.0.0.0:4666"][..],
@@ -217,7 +217,7 @@ async fn nobody_else_is_let_in_and_links_can_be_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn new_links_end_the_old_ones_at_servers_that_run() {
+async fn new_links_revoke_old_tokens_at_running_servers() {
     let world = World::new([]);
     let page = Page::starts(&world, &["web", "--port", "0"]);
     let session = page.does("process/open", &json!({ "detach": "keep" }))["opened"]["session"]
@@ -539,7 +539,7 @@ fn listening(pid: u32) -> Vec<String> {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn it_listens_for_this_machine_alone() {
+async fn web_server_listens_only_on_loopback() {
     let world = World::new([says("Hello.")]);
     for arguments in [&["web", "--port", "0"][..], &["serve", "--http", "127.0.0.1:0"]] {
         let page = Page::starts(&world, arguments);
@@ -550,7 +550,7 @@ async fn it_listens_for_this_machine_alone() {
 
 /// What is done at the machine itself, over both ways that a request can come.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_takes_a_person_at_the_machine_is_refused_over_http() {
+async fn requests_that_need_the_person_at_the_machine_are_refused_over_http() {
     let world = World::new([]);
     let page = Page::starts(&world, &["web", "--port", "0"]);
     let opened = page.does("process/open", &json!({ "detach": "keep" }));
@@ -590,7 +590,7 @@ async fn what_takes_a_person_at_the_machine_is_refused_over_http() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_would_come_to_nothing_is_refused_over_http() {
+async fn invalid_requests_are_refused_over_http() {
     let world = World::new([calls("bash", r#"{"command":"touch new.txt"}"#), says("Denied.")]);
     let page = Page::starts(&world, &["web", "--port", "0"]);
     let refused = |path: &str, body: &Value, cause: &str| {

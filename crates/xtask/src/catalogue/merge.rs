@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_price_wins_unless_it_is_nothing() {
+    fn newest_model_price_wins_unless_it_is_zero() {
         let (dear, cheap, free) = (told(20, 80), told(10, 40), told(0, 0));
         assert_eq!(views(&dear, &cheap).build_row("x").map(|row| row.money.input), Some(20));
         assert_eq!(views(&free, &cheap).build_row("x").map(|row| row.money.input), Some(10));
@@ -239,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_the_smallest_anybody_tells() {
+    fn context_window_is_the_smallest_of_all_price_sources() {
         let (one, mut other) = (told(1, 1), told(1, 1));
         other.window = Some(128_000);
         assert_eq!(views(&one, &other).build_row("x").map(|row| row.window), Some(128_000));
     }
 
     #[test]
-    fn what_cannot_be_used_is_left_out() {
+    fn retired_models_and_models_without_tools_are_left_out() {
         let sound = told(1, 1);
         let mut tool_less = told(1, 1);
         tool_less.tools = None;
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moving_target_has_no_day_of_its_own() {
+    fn latest_alias_has_no_release_date() {
         let mut older = told(1, 1);
         older.released = Some("2024-11-01".to_owned());
         let mut views = views(&older, &older);

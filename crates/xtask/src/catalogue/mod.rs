@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_sources_give_the_same_list() {
+    fn model_catalogue_is_deterministic() {
         let fetched = FetchedData {
             litellm: json!({
                 "groq/b/two": {

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_taken_off() {
+    fn release_dates_are_stripped_from_model_ids() {
         let date = |id| strip_date(id).1;
         assert_eq!(strip_date("a-5.4-2026-03-05"), ("a-5.4", Some("2026-03-05".to_owned())));
         assert_eq!(strip_date("a-4-5-20250929"), ("a-4-5", Some("2025-09-29".to_owned())));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_model_has_the_same_tail() {
+    fn bare_model_name_is_the_same_for_all_vendors_of_a_model() {
         assert_eq!(
             bare_model_name("vendor/Claude-Opus-4.5:free"),
             bare_model_name("claude-opus-4-5")

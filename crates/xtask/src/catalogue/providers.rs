@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_for_conversations_is_told_by_words() {
+    fn models_that_are_not_for_chat_are_excluded_by_name() {
         assert!(is_for_conversation("vendor/searcher-4:free"));
         for id in ["ft:gpt-x", "x-tts", "x/y-embed-2", "x-Search-api", "~x/latest", "a b", "x=y"] {
             assert!(!is_for_conversation(id), "{id}");

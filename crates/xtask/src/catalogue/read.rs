@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_that_begins_with_the_first_entry_is_no_release() {
+    fn first_price_history_entry_of_models_dev_is_no_release_date() {
         let from = |day: &str, basis: &str| {
             of_model_prices(&json!({"standard": [
                 {"rates": {"input": 1.0, "output": 2.0, "valid_from": day, "valid_from_basis": basis}},
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unexpected_is_not_told() {
+    fn unexpected_json_in_a_price_source_is_ignored() {
         for odd in [json!(null), json!([1]), json!({"max_input_tokens": "many", "mode": 3})] {
             assert_eq!(of_litellm(&odd), SourceModel::default());
             assert_eq!(of_model_prices(&odd), SourceModel::default());

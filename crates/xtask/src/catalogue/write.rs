@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_are_exact() {
+    fn model_prices_are_formatted_exactly() {
         for (micro, shown) in
             [(0, "0"), (3_000_000, "3"), (2_800, "0.0028"), (1_250_001, "1.250001")]
         {

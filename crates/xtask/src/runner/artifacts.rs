@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_artifacts_with_tests_are_programs() {
+    fn cargo_artifacts_with_tests_are_test_programs() {
         let messages = concat!(
             r#"{"reason":"compiler-artifact","manifest_path":"/p/a/Cargo.toml","target":{"kind":["lib"],"name":"a"},"profile":{"test":true},"executable":"/t/a-1"}"#,
             "\nnot JSON\n",

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_without_a_result_has_failed() {
+    fn libtest_output_without_a_result_counts_as_failed() {
         let program = TestProgram {
             package: "p".to_owned(),
             target: "it".to_owned(),

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_skip_is_no_pass_and_a_retry_is_named() {
+    fn report_lists_skipped_and_retried_tests_separately_from_passed_ones() {
         let result = |test: &str, outcome, is_retried| TestResult {
             program: "p it".to_owned(),
             test: test.to_owned(),

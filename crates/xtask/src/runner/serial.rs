@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_names_a_test_and_its_time() {
+    fn serial_test_list_line_has_a_test_and_its_timeout() {
         let tests = parse_list("# real terminals\ngnoma it tmux::a_day 90 # keys\n\n").unwrap();
         assert_eq!(tests.len(), 1);
         assert_eq!(

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_about_a_program_is_looked_up() {
+    fn skip_reason_of_a_missing_program_is_verified() {
         let skip = |reason: &str| Skip { test: "t".to_owned(), reason: reason.to_owned() };
         assert!(!skip("`sh` is not installed").is_confirmed());
         assert!(skip("`no-such-program-here` is not installed").is_confirmed());

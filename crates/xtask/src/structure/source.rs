@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_needs_tests_is_taken_out() {
+    fn items_under_cfg_test_are_removed_from_the_source() {
         let text = "mod kept {}\n\
                     #[cfg(test)]\nmod gone {\n}\n\
                     #[cfg(all(unix, test))]\nfn gone() {}\n\

@@ -13,7 +13,7 @@ fn all() -> Vec<Structure> {
 }
 
 #[test]
-fn crates_are_built_as_they_should() {
+fn crates_have_no_module_cycles_wide_structs_or_long_files() {
     let mut wrong = String::new();
     for one in all() {
         let found = (one.files_in_cycles(), one.wide_structs.len(), one.long_files.len());
@@ -25,7 +25,7 @@ fn crates_are_built_as_they_should() {
 }
 
 #[test]
-fn functions_fit_on_a_screen() {
+fn functions_stay_within_the_line_limit() {
     let mut lines: Vec<usize> = all().into_iter().flat_map(|one| one.function_lines).collect();
     lines.sort_unstable();
     assert!(
@@ -36,7 +36,7 @@ fn functions_fit_on_a_screen() {
 }
 
 #[test]
-fn names_of_types_mean_one_thing() {
+fn type_names_are_shared_by_few_modules() {
     let all = all();
     let mut wrong = String::new();
     for (name, modules) in &shared_names(&all) {
@@ -61,7 +61,7 @@ fn crate_of(files: &[(&str, &str)]) -> Structure {
 }
 
 #[test]
-fn a_parent_that_passes_on_its_children_depends_on_none() {
+fn reexporting_parent_module_does_not_depend_on_its_children() {
     let found = crate_of(&[
         ("lib.rs", "mod one; mod two; pub use one::One; pub use crate::two::*;"),
         ("one.rs", "pub struct One(crate::Two);"),
@@ -95,7 +95,7 @@ fn cycles_are_found_through_reexports_globs_macros_and_inline_modules() {
 }
 
 #[test]
-fn a_name_that_is_bound_hides_the_item() {
+fn local_binding_hides_an_item_of_the_same_name() {
     let found = crate_of(&[
         ("lib.rs", "mod one; pub use one::load; fn f(load: u8) -> u8 { load } pub struct Root;"),
         ("one.rs", "use crate::Root; pub fn load(_: Root) {}"),

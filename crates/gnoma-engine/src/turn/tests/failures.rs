@@ -21,7 +21,7 @@ fn moves(turn: &mut Turn) -> Effects {
 }
 
 #[test]
-fn another_arm_answers_anew() {
+fn failover_retracts_the_partial_answer_and_asks_another_model() {
     let mut turn = started(Limits::default());
     feed(&mut turn, [text("half an ans")]);
     let fx = moves(&mut turn);
@@ -50,7 +50,7 @@ fn retrying(fx: &Effects) -> Option<(u32, u64, bool)> {
 }
 
 #[test]
-fn a_broken_answer_is_taken_back_and_asked_for_again() {
+fn broken_stream_is_retracted_and_retried() {
     let mut turn = started(Limits::default());
     for (kind, attempt) in [(ErrorKind::Network, 2), (ErrorKind::Protocol, 3)] {
         let fx = feed(&mut turn, [text("par"), error(kind)]);
@@ -66,7 +66,7 @@ fn a_broken_answer_is_taken_back_and_asked_for_again() {
 }
 
 #[test]
-fn what_tools_have_done_stays_when_an_answer_breaks() {
+fn tool_results_survive_a_retry_of_a_broken_stream() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "c", "bash", "{}"));
     feed(&mut turn, [stop(StopReason::ToolUse), allow("c"), done("c", "ran")]);
@@ -77,7 +77,7 @@ fn what_tools_have_done_stays_when_an_answer_breaks() {
 }
 
 #[test]
-fn attempts_end_and_the_last_part_is_kept() {
+fn retries_end_at_the_attempt_limit_and_keep_the_partial_answer() {
     let mut turn = started(Limits { attempts: 2, ..Limits::default() });
     feed(&mut turn, [text("one"), error(ErrorKind::Network), retry()]);
     let fx = feed(&mut turn, [text("two"), error(ErrorKind::Network)]);
@@ -108,7 +108,7 @@ fn waits_within(limits: Limits, error: &ProviderError) -> Vec<u64> {
 }
 
 #[test]
-fn a_busy_provider_is_waited_for_for_minutes_and_others_are_not() {
+fn overloaded_provider_is_retried_for_minutes_and_other_errors_less() {
     let busy = waits(ErrorKind::Overloaded);
     let all: u64 = busy.iter().sum();
     assert!((240_000..=300_000).contains(&all), "{busy:?}");
@@ -121,7 +121,7 @@ fn a_busy_provider_is_waited_for_for_minutes_and_others_are_not() {
 }
 
 #[test]
-fn a_retry_tells_of_how_many_attempts_or_how_long() {
+fn retry_event_has_the_attempt_limit_or_the_remaining_wait() {
     let limit = |kind| {
         let fx = feed(&mut started(Limits::default()), [error(kind)]);
         fx.iter().find_map(|effect| match effect {
@@ -136,7 +136,7 @@ fn a_retry_tells_of_how_many_attempts_or_how_long() {
 }
 
 #[test]
-fn a_time_out_that_is_told_or_comes_soon_is_no_long_silence() {
+fn http_504_or_a_short_timeout_is_retried_more_than_a_long_silence() {
     let silent = ProviderError::new(ErrorKind::Timeout, "p", "no answer");
     let told = ProviderError { status: Some(504), ..silent.clone() };
     assert_eq!(waits_within(Limits::default(), &told).len(), 7);
@@ -146,7 +146,7 @@ fn a_time_out_that_is_told_or_comes_soon_is_no_long_silence() {
 }
 
 #[test]
-fn a_provider_that_asks_for_a_wait_gets_it_within_limits() {
+fn retry_after_is_respected_up_to_a_maximum() {
     let limited = |seconds| {
         let mut error = ProviderError::new(ErrorKind::RateLimited, "p", "busy");
         error.retry_after = Some(Duration::from_secs(seconds));
@@ -164,7 +164,7 @@ fn a_provider_that_asks_for_a_wait_gets_it_within_limits() {
 }
 
 #[test]
-fn whole_calls_are_run_though_the_stop_is_unknown() {
+fn complete_tool_call_runs_despite_an_unknown_stop_reason() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "c", "bash", "{}"));
     let done = stream(Ok(StreamEvent::ToolCallDone { slot: 0 }));
@@ -173,14 +173,14 @@ fn whole_calls_are_run_though_the_stop_is_unknown() {
 }
 
 #[test]
-fn an_answer_of_nothing_with_an_unknown_stop_is_asked_for_again() {
+fn empty_answer_with_unknown_stop_reason_is_retried() {
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [stop(StopReason::Other)]);
     assert!(retrying(&fx).is_some(), "{fx:?}");
 }
 
 #[test]
-fn an_answer_that_ends_for_an_unknown_reason_is_kept_and_fails_the_turn() {
+fn partial_answer_with_unknown_stop_reason_is_kept_and_fails_the_turn() {
     let mut turn = started(Limits::default());
     let word = StreamEvent::UnknownStop { word: "OTHER".into() };
     let fx = feed(&mut turn, [text("part"), stream(Ok(word)), stop(StopReason::Other)]);
@@ -196,7 +196,7 @@ fn an_answer_that_ends_for_an_unknown_reason_is_kept_and_fails_the_turn() {
 }
 
 #[test]
-fn half_a_call_before_an_unknown_stop_is_asked_for_again() {
+fn truncated_tool_call_with_unknown_stop_reason_is_retried() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "c", "bash", r#"{"comm"#));
     let word = StreamEvent::UnknownStop { word: "odd".into() };
@@ -209,7 +209,7 @@ fn half_a_call_before_an_unknown_stop_is_asked_for_again() {
 }
 
 #[test]
-fn text_before_a_call_that_the_provider_could_not_read_is_asked_for_again() {
+fn malformed_function_call_stop_reason_is_retried() {
     for word in ["MALFORMED_FUNCTION_CALL", "unexpected_tool_use"] {
         let mut turn = started(Limits::default());
         let word = StreamEvent::UnknownStop { word: word.into() };
@@ -220,7 +220,7 @@ fn text_before_a_call_that_the_provider_could_not_read_is_asked_for_again() {
 
 /// Gemini ends like this now and then. A third time it is taken as meant.
 #[test]
-fn an_answer_of_nothing_is_asked_for_twice_more() {
+fn empty_answer_is_retried_twice() {
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [stop(StopReason::EndTurn)]);
     assert!(retrying(&fx).is_some(), "{fx:?}");
@@ -232,7 +232,7 @@ fn an_answer_of_nothing_is_asked_for_twice_more() {
 }
 
 #[test]
-fn an_answer_of_thinking_alone_is_said_to_be_none() {
+fn answer_of_only_thinking_warns_of_an_empty_answer() {
     let mut turn = started(Limits::default());
     let thought = StreamEvent::ThinkingDelta { slot: 0, text: "hm".into() };
     let fx = feed(&mut turn, [stream(Ok(thought)), stop(StopReason::EndTurn)]);
@@ -241,7 +241,7 @@ fn an_answer_of_thinking_alone_is_said_to_be_none() {
 }
 
 #[test]
-fn an_answer_of_white_space_alone_is_said_to_be_none() {
+fn answer_of_only_white_space_warns_of_an_empty_answer() {
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [text(" \n"), stop(StopReason::EndTurn)]);
     assert!(notices(&fx)[0].contains("only white space"), "{fx:?}");
@@ -253,7 +253,7 @@ fn compacts(fx: &Effects) -> bool {
 
 /// Servers that cut a prompt at the end of the window, or answer nothing there.
 #[test]
-fn no_output_at_the_limit_compacts_the_conversation() {
+fn max_tokens_stop_without_output_compacts_the_conversation() {
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [stop(StopReason::MaxTokens)]);
     let Some(Effect::Call(CallEffect::FailOver { error, .. })) =
@@ -266,14 +266,14 @@ fn no_output_at_the_limit_compacts_the_conversation() {
 }
 
 #[test]
-fn white_space_at_the_limit_is_a_full_window() {
+fn max_tokens_stop_with_only_white_space_compacts_the_conversation() {
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [text(" "), stop(StopReason::MaxTokens)]);
     assert!(compacts(&fx), "{fx:?}");
 }
 
 #[test]
-fn output_limit_spent_on_hidden_reasoning_is_no_full_window() {
+fn max_tokens_stop_after_hidden_reasoning_does_not_compact() {
     let mut turn = started(Limits::default());
     let usage = Usage { input: 9, output: 500, ..Usage::default() };
     let fx = feed(&mut turn, [stream(Ok(StreamEvent::Usage(usage))), stop(StopReason::MaxTokens)]);
@@ -289,7 +289,7 @@ fn context_overflow_in_the_middle_of_an_answer_keeps_its_beginning_and_compacts(
 }
 
 #[test]
-fn long_waits_are_said_in_hours() {
+fn long_retry_after_is_shown_in_hours() {
     let mut limited = ProviderError::new(ErrorKind::RateLimited, "p", "slow down");
     limited.retry_after = Some(Duration::from_hours(23));
     let fx = feed(&mut started(Limits::default()), [stream(Err(limited))]);
@@ -298,7 +298,7 @@ fn long_waits_are_said_in_hours() {
 }
 
 #[test]
-fn an_answer_that_is_cut_says_that_it_goes_on() {
+fn truncated_answer_emits_a_continuation_event() {
     let mut turn = started(Limits { continuations: 1, ..Limits::default() });
     let continuing = |fx: &Effects| {
         fx.iter().find_map(|effect| match effect {

@@ -22,7 +22,7 @@ fn run_call(turn: &mut Turn, id: &str, name: &str, arguments: &str, result: &str
 }
 
 #[test]
-fn second_call_in_one_answer_is_not_waited_for() {
+fn lean_mode_stops_the_stream_at_a_second_tool_call() {
     let mut turn = lean_turn();
     feed(&mut turn, call(0, "a", "read", "{}"));
     let fx = feed(&mut turn, call(1, "b", "edit", "{}").into_iter().take(1));

@@ -9,7 +9,7 @@ use super::steps::*;
 use crate::{effect::Effect, turn::*};
 
 #[test]
-fn the_same_call_for_ever_ends_in_an_answer_or_in_nothing() {
+fn endlessly_repeated_tool_call_ends_the_turn() {
     for answers in [true, false] {
         let mut turn = started(Limits::default());
         let mut rounds = 0;
@@ -34,7 +34,7 @@ fn the_same_call_for_ever_ends_in_an_answer_or_in_nothing() {
 }
 
 #[test]
-fn calls_of_one_conversation_never_share_a_name() {
+fn duplicate_tool_call_ids_are_made_unique_in_a_conversation() {
     let mut turn = started(Limits::default());
     let mut run = Vec::new();
     for n in 0..3 {
@@ -53,7 +53,7 @@ fn calls_of_one_conversation_never_share_a_name() {
 }
 
 #[test]
-fn an_answer_without_end_is_cut() {
+fn endless_answer_is_cut_at_the_size_limit() {
     let mut turn = started(Limits::default());
     let fx = feed(&mut turn, [text(&"x".repeat(gnoma_core::stream::MAX_RESPONSE_BYTES + 1))]);
     assert!(closes(&fx));
@@ -70,7 +70,7 @@ fn an_answer_without_end_is_cut() {
 }
 
 #[test]
-fn a_refused_call_is_not_made_for_ever() {
+fn repeatedly_denied_tool_call_ends_the_turn() {
     let mut turn = started(Limits::default());
     let mut rounds = 0;
     while turn.may_use_tools() {
@@ -88,7 +88,7 @@ fn a_refused_call_is_not_made_for_ever() {
 }
 
 #[test]
-fn thousands_of_calls_are_answered_and_few_are_run() {
+fn tool_calls_over_the_round_limit_get_results_without_running() {
     let mut turn = started(Limits::default());
     for n in 0..10_000 {
         feed(&mut turn, call(n, &format!("c{n}"), "read", &format!("{{\"n\":{n}}}")));
@@ -162,7 +162,7 @@ fn check_of_the_project_that_passes_clears_a_failed_one() {
 }
 
 #[test]
-fn rounds_are_limited() {
+fn turn_ends_at_the_round_limit() {
     let mut turn = started(Limits { rounds: 2, ..Limits::default() });
     for n in 0..2 {
         let id = format!("c{n}");
@@ -176,7 +176,7 @@ fn rounds_are_limited() {
 }
 
 #[test]
-fn arguments_that_go_on_for_ever_are_cut_and_the_model_is_told() {
+fn repetition_in_tool_call_arguments_stops_the_stream_and_notes_it() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "a", "edit", "{\"path\":\"x\",\"content\":\""));
     for _ in 0..2_000 {

@@ -33,7 +33,7 @@ fn a_turn_with_tools_ends_with_the_answer() {
 }
 
 #[test]
-fn work_that_does_not_hold_goes_on() {
+fn failed_work_check_starts_another_round() {
     let mut turn = delivering(Limits { rounds: 2, ..Limits::default() }, Delivery::Checked);
     let complete = Outcome::Complete { stop: StopReason::EndTurn };
     let fx = feed(&mut turn, [text("done"), stop(StopReason::EndTurn)]);
@@ -93,7 +93,7 @@ fn calls_of_an_answer_that_was_cut_are_not_run() {
 }
 
 #[test]
-fn cancelling_waits_for_running_tools_and_keeps_what_they_wrote() {
+fn cancel_waits_for_running_tools_and_keeps_their_output() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "a", "bash", "{}"));
     feed(&mut turn, call(1, "b", "bash", "{}"));
@@ -110,7 +110,7 @@ fn cancelling_waits_for_running_tools_and_keeps_what_they_wrote() {
 }
 
 #[test]
-fn what_is_said_meanwhile_lands_between_results_and_the_next_call() {
+fn queued_message_is_inserted_after_the_tool_results() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "a", "read", "{}"));
     feed(&mut turn, [stop(StopReason::ToolUse), allow("a")]);
@@ -120,7 +120,7 @@ fn what_is_said_meanwhile_lands_between_results_and_the_next_call() {
 }
 
 #[test]
-fn broken_arguments_are_mended_before_anything_sees_them() {
+fn malformed_tool_call_arguments_are_repaired_before_the_permission_check() {
     let written_twice = serde_json::Value::from(r#"{"path":"x"}"#).to_string();
     for written in ["{\"path\": \"x\",}", &written_twice] {
         let mut turn = started(Limits::default());
@@ -134,7 +134,7 @@ fn broken_arguments_are_mended_before_anything_sees_them() {
 }
 
 #[test]
-fn what_is_judged_is_what_runs_whatever_the_model_wrote() {
+fn tool_call_arguments_that_run_equal_those_checked_for_permission() {
     let schema = r#"{"properties":{"command":{"type":"string"},"background":{"type":"boolean"}}}"#;
     let bash = steps::spec("bash", gnoma_core::tool::Access::Execute);
     let parameters = gnoma_core::RawJson::parse(schema).unwrap();
@@ -155,7 +155,7 @@ fn what_is_judged_is_what_runs_whatever_the_model_wrote() {
 }
 
 #[test]
-fn a_field_that_occurs_twice_is_refused_as_nobody_knows_which_one_counts() {
+fn tool_call_with_a_duplicate_json_key_is_rejected() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "a", "bash", r#"{"command":"ls","command":"rm -rf ."}"#));
     let fx = feed(&mut turn, [stop(StopReason::ToolUse)]);
@@ -174,7 +174,7 @@ fn states(fx: &Effects) -> Vec<SessionState> {
 }
 
 #[test]
-fn checks_run_again_between_turns_and_who_speaks_meanwhile_is_answered() {
+fn checks_rerun_between_turns_and_a_queued_message_is_answered() {
     let checks = Checks { tool: "bash".into(), commands: vec!["x".into()], else_review: false };
     let allow = || Verdict::Allow { reason: String::new() };
     let mut turn = turn(Limits::default());
@@ -200,7 +200,7 @@ fn checks_run_again_between_turns_and_who_speaks_meanwhile_is_answered() {
 }
 
 #[test]
-fn every_cancel_is_seen_whatever_runs() {
+fn cancel_works_in_every_phase_of_a_turn() {
     use SessionState::{Cancelling, Idle};
     let say = || Input::Say(Message::user_text("do it"));
     let routed = || Input::from(CallInput::Chosen(Ok(Delivery::Checked)));
@@ -254,7 +254,7 @@ fn every_cancel_is_seen_whatever_runs() {
 }
 
 #[test]
-fn a_session_that_closes_while_it_cancels_passes_through_idle() {
+fn session_closed_while_cancelling_becomes_idle_before_closed() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "a", "bash", "{}"));
     feed(&mut turn, [stop(StopReason::ToolUse), allow("a")]);
@@ -265,7 +265,7 @@ fn a_session_that_closes_while_it_cancels_passes_through_idle() {
 }
 
 #[test]
-fn a_second_answer_is_told_and_does_nothing() {
+fn second_answer_to_a_permission_question_has_no_effect_but_a_notice() {
     let mut turn = started(Limits::default());
     feed(&mut turn, call(0, "a", "bash", "{}"));
     let ask = Verdict::Ask { reason: "r".into(), preview: None, always: None, dangers: Vec::new() };
@@ -282,7 +282,7 @@ fn a_second_answer_is_told_and_does_nothing() {
 }
 
 #[test]
-fn a_drafted_call_has_the_id_it_keeps_and_shows_its_arguments() {
+fn drafted_tool_call_has_its_final_id_and_streams_its_arguments() {
     let mut turn = started(Limits::default());
     for round in 0..2 {
         let mut fx = Vec::new();

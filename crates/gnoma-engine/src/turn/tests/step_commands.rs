@@ -49,7 +49,7 @@ fn stopped_step_command_leaves_its_command_and_output() {
 }
 
 #[test]
-fn step_command_that_was_stopped_before_it_began_says_so() {
+fn step_command_cancelled_before_it_started_is_marked_not_run() {
     let mut turn = turn(Limits::default());
     feed(&mut turn, [step()]);
     let fx = feed(&mut turn, [Input::Cancel]);
@@ -71,7 +71,7 @@ fn texts(turn: &Turn) -> Vec<String> {
 }
 
 #[test]
-fn side_steps_run_at_once_and_are_told_in_their_order() {
+fn parallel_steps_run_at_once_and_report_in_order() {
     let mut turn = turn(Limits::default());
     assert_eq!(judges(&feed(&mut turn, [side_steps(&["a", "b", "c"])])), 3);
     feed(&mut turn, [allow("a"), allow("b"), allow("c"), done("b", "two")]);
@@ -85,7 +85,7 @@ fn side_steps_run_at_once_and_are_told_in_their_order() {
 }
 
 #[test]
-fn side_steps_that_are_stopped_keep_what_had_ended() {
+fn cancelled_parallel_steps_keep_finished_results() {
     let mut turn = turn(Limits::default());
     feed(&mut turn, [side_steps(&["a", "b"]), allow("a"), allow("b"), done("b", "two")]);
     assert_eq!(outcome(&feed(&mut turn, [Input::Cancel])), None);

@@ -18,7 +18,7 @@ use crate::{assert_paired, outcome};
 const A_REST: Duration = Duration::from_secs(60);
 
 #[tokio::test(start_paused = true)]
-async fn another_arm_takes_over_and_nothing_is_lost() {
+async fn failover_to_another_model_loses_no_messages() {
     for (answer, retracted) in [
         (Answer::from_error(ErrorKind::RateLimited), false),
         (Answer::from_error(ErrorKind::NotFound), false),
@@ -41,7 +41,7 @@ async fn another_arm_takes_over_and_nothing_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lone_arm_is_tried_again_as_ever() {
+async fn single_model_is_retried_without_failover() {
     let answers = vec![Answer::from_error(ErrorKind::Overloaded), Answer::text("done")];
     let mut team =
         team(vec![member("only", 0.5, 0.1, answers)], RouterSettings::default(), Vec::new());
@@ -52,7 +52,7 @@ async fn a_lone_arm_is_tried_again_as_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_only_arm_can_be_asked_right_after_a_failed_turn() {
+async fn single_model_has_no_cooldown_after_a_failed_turn() {
     let answers = vec![Answer::from_error(ErrorKind::NotFound), Answer::text("done")];
     let mut team =
         team(vec![member("only", 0.5, 0.1, answers)], RouterSettings::default(), Vec::new());
@@ -61,7 +61,7 @@ async fn the_only_arm_can_be_asked_right_after_a_failed_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_only_arm_can_be_asked_right_after_a_cancelled_retry() {
+async fn single_model_has_no_cooldown_after_a_cancelled_retry() {
     let answers = vec![
         Answer::from_error(ErrorKind::Overloaded),
         Answer::endless_silence(),
@@ -75,7 +75,7 @@ async fn the_only_arm_can_be_asked_right_after_a_cancelled_retry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_all_rest_the_one_whose_rest_ends_first_is_asked() {
+async fn model_whose_cooldown_ends_first_is_asked_if_all_are_cooling_down() {
     let down = || (0..4).map(|_| Answer::from_error(ErrorKind::Network)).collect::<Vec<_>>();
     let members = vec![member("a", 0.9, 0.1, down()), member("b", 0.5, 0.1, down())];
     let mut team = team(members, by(Strategy::Single), Vec::new());
@@ -106,7 +106,7 @@ async fn chosen_after_the_trial(mut team: Team) -> Vec<ModelRef> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_arm_that_answers_again_is_well_whether_it_tells_its_tokens_or_not() {
+async fn successful_probe_ends_a_cooldown_with_or_without_token_usage() {
     for answer in [used("two", 10), Answer::text("two")] {
         let mut team = rested(answer).await;
         team.turn("fix the lexer").await;
@@ -115,7 +115,7 @@ async fn an_arm_that_answers_again_is_well_whether_it_tells_its_tokens_or_not() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_trial_does_not_send_the_arm_to_rest() {
+async fn cancelled_probe_does_not_renew_the_cooldown() {
     let mut team = rested(Answer::endless_silence()).await;
     team.run.say("fix the lexer");
     team.cancel_after(Duration::from_secs(5)).await;
@@ -124,7 +124,7 @@ async fn a_cancelled_trial_does_not_send_the_arm_to_rest() {
 
 /// "Go on" means the same in a session that was taken up again as in one that was never left.
 #[tokio::test(start_paused = true)]
-async fn a_resumed_conversation_goes_on_with_its_kind_of_task() {
+async fn resumed_session_keeps_its_task_type_for_go_on() {
     let answers = || vec![Answer::text("done"), Answer::text("done")];
     let members = || vec![member("a", 0.9, 0.1, answers()), member("b", 0.5, 0.1, answers())];
     let mut whole = team(members(), by(Strategy::Single), Vec::new());
@@ -141,7 +141,7 @@ async fn a_resumed_conversation_goes_on_with_its_kind_of_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_arm_that_was_asked_for_by_name_is_not_replaced() {
+async fn pinned_model_has_no_failover() {
     let failing = || (0..4).map(|_| Answer::from_error(ErrorKind::NotFound)).collect::<Vec<_>>();
     let members = vec![member("best", 0.9, 0.1, failing()), member("other", 0.6, 0.1, Vec::new())];
     let options = RouterSettings { pinned: Some(name("best")), ..RouterSettings::default() };
@@ -159,7 +159,7 @@ async fn an_arm_that_was_asked_for_by_name_is_not_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pin_of_the_command_line_can_be_taken_away() {
+async fn model_pin_of_the_command_line_can_be_removed() {
     let done = || vec![Answer::text("done")];
     let members = vec![member("best", 0.9, 0.1, done()), member("other", 0.3, 0.1, done())];
     let options = RouterSettings { pinned: Some(name("other")), ..by(Strategy::Single) };
@@ -170,7 +170,7 @@ async fn a_pin_of_the_command_line_can_be_taken_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pin_for_the_next_turn_leaves_this_one_its_failover() {
+async fn model_pin_during_a_turn_does_not_disable_its_failover() {
     let late = Answer::from_error(ErrorKind::Protocol).with_event_delay(Duration::from_secs(5));
     let best = member("best", 0.9, 0.1, vec![late]);
     let other = member("other", 0.5, 0.1, vec![Answer::text("done")]);
@@ -182,7 +182,7 @@ async fn a_pin_for_the_next_turn_leaves_this_one_its_failover() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_arm_without_tools_is_offered_none() {
+async fn model_without_tool_support_is_sent_no_tools() {
     let only = member("only", 0.5, 0.1, vec![Answer::text("a monoid")]).without_tools();
     let mut team = team(vec![only], RouterSettings::default(), vec![editor()]);
     team.turn("what is a monad?").await;
@@ -190,7 +190,7 @@ async fn an_arm_without_tools_is_offered_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_that_ran_have_run_whoever_goes_on() {
+async fn failover_keeps_tool_results_and_does_not_rerun_tools() {
     let edit = editor();
     let best = vec![edits(), broken("and now I", ErrorKind::Network)];
     let other = vec![Answer::text("done")];
@@ -209,7 +209,7 @@ async fn tools_that_ran_have_run_whoever_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_a_window_was_said_to_be_larger_than_it_is_another_arm_or_a_summary_helps() {
+async fn context_overflow_of_a_misstated_window_fails_over_or_compacts() {
     let long = "many words of a story ".repeat(1_000);
     let too_long = || Answer::from_error(ErrorKind::ContextTooLong);
     let best = member("best", 0.9, 0.1, vec![too_long()]).windowed(1_000_000);
@@ -233,7 +233,7 @@ async fn where_a_window_was_said_to_be_larger_than_it_is_another_arm_or_a_summar
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_tools_have_read_counts_when_an_arm_must_have_room_for_it() {
+async fn failover_skips_models_whose_context_window_is_too_small() {
     let much =
         FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("word ".repeat(20_000)));
     let best = vec![looks(), Answer::from_error(ErrorKind::Overloaded)];

@@ -18,7 +18,7 @@ fn capped() -> PoolLimits {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_review_that_is_stopped_counts_as_what_its_length_let_expect() {
+async fn cancelled_review_is_charged_by_its_estimated_tokens() {
     let ledger = FakeLedger::default();
     let counted = counted(capped(), &ledger);
     let options =
@@ -36,7 +36,7 @@ async fn a_review_that_is_stopped_counts_as_what_its_length_let_expect() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panel_that_is_stopped_counts_as_what_its_members_were_told() {
+async fn cancelled_ensemble_is_charged_for_each_members_prompt() {
     let ledger = FakeLedger::default();
     let silent = || vec![Answer::endless_silence()];
     let members = vec![member("a", 0.9, 0.1, silent()), member("b", 0.5, 0.1, silent())];
@@ -53,7 +53,7 @@ async fn a_panel_that_is_stopped_counts_as_what_its_members_were_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_classifier_that_does_not_answer_is_told_of_once() {
+async fn unresponsive_classifier_model_warns_once() {
     let options = RouterSettings { classifier: Some(name("small")), ..by(Strategy::Single) };
     let done = || vec![Answer::text("done"), Answer::text("done")];
     let members = vec![
@@ -73,7 +73,7 @@ async fn a_classifier_that_does_not_answer_is_told_of_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_classifier_has_two_seconds_whatever_the_ledger_does() {
+async fn classifier_timeout_is_two_seconds_even_if_the_ledger_hangs() {
     // Asked first is where limits stand, then for room for the classifier.
     for silent in [ScriptedOutcome::Hangs, ScriptedOutcome::HangsAfter] {
         let ledger = FakeLedger::with_failures(move |call| match call {

@@ -33,21 +33,21 @@ async fn asked(words: &str, micro_usd: u64) -> Vec<Event> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_is_not_held_against_what_whole_tasks_cost() {
+async fn max_cost_rule_compares_a_question_with_the_cost_of_questions() {
     let events = asked("what is a mutex?", 20_000).await;
     assert_complete(&events);
     assert_eq!(routed(&events).arms, [name("usual")], "the dear one takes more for one answer");
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_that_costs_more_is_refused_with_the_rule() {
+async fn task_over_the_max_cost_rule_is_refused_naming_the_rule() {
     let events = asked("find out why the parser crashes and fix it", 20_000).await;
     let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
     assert!(error.message.contains("over $0.02, the most by rule `cheap`"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_paid_for_costs_nothing() {
+async fn free_model_satisfies_a_max_cost_rule_of_zero() {
     let free = vec![edits(), used("done", 1_000)];
     let members = vec![
         member("paid", 0.9, 0.1, vec![Answer::text("done")]),
@@ -64,7 +64,7 @@ async fn what_is_not_paid_for_costs_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_may_cost_as_much_as_the_rule_says() {
+async fn turn_stops_when_it_exceeds_the_max_cost_rule() {
     // A dollar for the tokens of the first call.
     for (most, completes) in [(1_000_000, true), (999_999, false)] {
         let answers = vec![telling(edits(), 500_000), Answer::text("done")];

@@ -26,7 +26,7 @@ const TOO_MANY_EVENTS: usize = 260;
 const YIELDS: usize = 5;
 
 #[tokio::test(start_paused = true)]
-async fn work_that_does_not_hold_goes_to_the_next_arm_with_the_evidence() {
+async fn failed_review_escalates_to_the_next_model_with_its_reason() {
     let strong =
         vec![verdict(false, "the empty case is missing"), edits(), Answer::text("now it is")];
     let cheap = vec![edits(), Answer::text("it is done")];
@@ -54,7 +54,7 @@ async fn a_turn_that_changed_nothing_is_not_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_red_test_that_was_only_looked_at_is_not_bad_work() {
+async fn failed_test_without_a_change_does_not_count_against_the_model() {
     let cheap = vec![runs("cargo test"), Answer::text("the test is red because of x")];
     let strong = vec![Answer::text("same here")];
     let mut team = cascade(cheap, strong, RouterSettings::default(), vec![shell(Some(101))]);
@@ -63,7 +63,7 @@ async fn a_red_test_that_was_only_looked_at_is_not_bad_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_done_by_a_command_is_checked() {
+async fn work_changed_by_a_shell_command_is_checked() {
     let cheap = vec![runs("sed -i s/a/b/ src/parser.rs"), Answer::text("I changed it")];
     let tools = vec![editor(), shell(Some(0))];
     let mut team = cascade(cheap, Vec::new(), proven_by("make test"), tools);
@@ -72,7 +72,7 @@ async fn work_done_by_a_command_is_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_projects_checks_decide_not_those_the_model_picked() {
+async fn configured_project_check_runs_in_place_of_the_models_own_check() {
     let ran = shell(Some(0));
     let cheap = vec![edits(), runs("cargo check"), Answer::text("done")];
     let options = RouterSettings { verify: Verify::Checks, ..proven_by("make test") };
@@ -86,7 +86,7 @@ async fn the_projects_checks_decide_not_those_the_model_picked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_that_was_stopped_is_no_verdict_against_the_work() {
+async fn check_without_an_exit_code_is_no_failed_verdict() {
     let cheap = vec![edits(), Answer::text("done")];
     let strong = vec![Answer::text("again")];
     let tools = vec![editor(), shell(None)];
@@ -97,7 +97,7 @@ async fn a_check_that_was_stopped_is_no_verdict_against_the_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_that_panics_does_not_hold_the_turn() {
+async fn panicking_check_does_not_hang_the_turn() {
     let cheap = vec![edits(), Answer::text("done")];
     let tools = vec![editor(), FakeTool::new_panicking("bash", Access::Execute)];
     let mut team = cascade(cheap, Vec::new(), proven_by("make test"), tools);
@@ -106,7 +106,7 @@ async fn a_check_that_panics_does_not_hold_the_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_verdict_after_code_is_found() {
+async fn review_verdict_after_inline_code_is_found() {
     let words = r#"`fn f() { g() }` forgets that. {"holds": false, "why": "empty case"}"#;
     let cheap = vec![edits(), Answer::text("done")];
     let strong = vec![Answer::text(words), Answer::text("mended")];
@@ -116,7 +116,7 @@ async fn a_verdict_after_code_is_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_arm_that_is_forbidden_for_a_file_does_not_review_it() {
+async fn model_forbidden_for_a_path_does_not_review_that_file() {
     let rule = Rule {
         name: "not there".into(),
         origin: "gnoma.toml:1".into(),
@@ -171,7 +171,7 @@ async fn told_within(team: &mut Team, time: Duration) -> Vec<Event> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_verdict_that_comes_after_a_cancel_is_nothing_to_the_next_turn() {
+async fn review_verdict_after_a_cancel_is_ignored() {
     let cheap = vec![edits(), Answer::text("done"), Answer::endless_silence()];
     let review = verdict(false, "stale").with_event_delay(Duration::from_secs(5));
     let mut team = cascade(cheap, vec![review], reviewed(), vec![editor()]);
@@ -192,7 +192,7 @@ async fn a_verdict_that_comes_after_a_cancel_is_nothing_to_the_next_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_one_cannot_review_the_next_one_does() {
+async fn failed_reviewer_falls_back_to_the_next_model() {
     let members = vec![
         member("cheap", 0.6, 0.02, vec![edits(), Answer::text("done")]),
         member("busy", 0.95, 0.6, vec![Answer::from_error(ErrorKind::RateLimited)]),
@@ -249,7 +249,7 @@ async fn asked(team: &mut Team) -> (Vec<Event>, CallId) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_is_asked_for_kept_before_and_shown_like_a_models_command() {
+async fn check_command_needs_approval_and_a_checkpoint_like_a_model_command() {
     let (ran, files) = (shell(Some(0)), FakeCheckpoints::default());
     let mut team = asking(Verify::Auto, ran.clone(), &files);
     let (before, call) = asked(&mut team).await;
@@ -268,7 +268,7 @@ async fn a_check_is_asked_for_kept_before_and_shown_like_a_models_command() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_that_is_refused_is_not_run_and_a_reviewer_looks_where_one_may() {
+async fn denied_check_is_not_run_and_a_reviewer_takes_over() {
     for (verify, by) in [(Verify::Auto, Some("fake/strong")), (Verify::Checks, None)] {
         let ran = shell(Some(0));
         let mut team = asking(verify, ran.clone(), &FakeCheckpoints::default());
@@ -284,7 +284,7 @@ async fn a_check_that_is_refused_is_not_run_and_a_reviewer_looks_where_one_may()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_that_may_not_run_where_nobody_can_be_asked_is_not_run() {
+async fn check_that_needs_approval_is_skipped_when_non_interactive() {
     let ran = shell(Some(0)).with_touches(TouchedResource::command("command"));
     let members = vec![
         member("cheap", 0.6, 0.02, vec![edits(), Answer::text("done")]),
@@ -302,7 +302,7 @@ async fn a_check_that_may_not_run_where_nobody_can_be_asked_is_not_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_can_be_stopped_whether_it_is_asked_for_or_runs() {
+async fn check_can_be_cancelled_while_asking_or_running() {
     for allowed in [false, true] {
         let ran = FakeTool::new_stoppable("bash", Access::Execute);
         let mut team = asking(Verify::Auto, ran.clone(), &FakeCheckpoints::default());

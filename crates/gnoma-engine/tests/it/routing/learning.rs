@@ -12,7 +12,7 @@ use super::team::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn work_that_nobody_could_review_has_no_verdict() {
+async fn unreviewed_work_has_no_verdict() {
     let cheap = vec![edits(), Answer::text("done")];
     let strong = vec![Answer::from_error(ErrorKind::Quota)];
     let mut team = cascade(cheap, strong, reviewed(), vec![editor()]);
@@ -22,7 +22,7 @@ async fn work_that_nobody_could_review_has_no_verdict() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_checked_attempt_is_learnt_when_the_next_one_is_cancelled() {
+async fn verdict_of_a_checked_attempt_is_learnt_despite_a_later_cancel() {
     let review = used(r#"{"holds": false, "why": "no"}"#, 10);
     let cheap = vec![edits(), used("done", 10)];
     let strong = vec![review, telling(edits(), 100), Answer::endless_silence()];
@@ -34,7 +34,7 @@ async fn a_checked_attempt_is_learnt_when_the_next_one_is_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_arm_did_before_it_failed_is_not_put_to_the_next_one() {
+async fn work_before_a_failover_is_not_attributed_to_the_next_model() {
     let failed = Answer::from_error(ErrorKind::Overloaded);
     let best = vec![telling(edits(), 100_000), runs("cargo test"), failed];
     let other = vec![used("I leave it at that, the test is red", 10)];
@@ -51,7 +51,7 @@ async fn what_an_arm_did_before_it_failed_is_not_put_to_the_next_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_persons_next_words_are_a_verdict_only_where_they_speak_of_the_work() {
+async fn next_user_message_is_a_verdict_only_if_it_rates_the_work() {
     for (words, right) in [
         ("No problem, now add docs", None),
         ("non-blocking IO in the lexer please", None),
@@ -67,7 +67,7 @@ async fn a_persons_next_words_are_a_verdict_only_where_they_speak_of_the_work() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_arm_whose_edits_never_apply_did_not_serve() {
+async fn model_whose_edits_never_apply_gets_a_bad_verdict() {
     let edits = (1..=3).map(|number| {
         let arguments = format!("{{\"try\":{number}}}");
         Answer::calls(&[("edited", "edit", &arguments)])
@@ -87,7 +87,7 @@ async fn an_arm_whose_edits_never_apply_did_not_serve() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_only_sorts_requests_does_no_work() {
+async fn classifier_only_model_is_never_routed_work() {
     for (only_classifies, chosen) in [(true, "worker"), (false, "sorter")] {
         let sorter = member("sorter", 0.99, 0.01, vec![used("done", 10)]);
         let worker = member("worker", 0.3, 0.5, vec![used("done", 10)]);
@@ -105,7 +105,7 @@ async fn who_only_sorts_requests_does_no_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_ends_the_work_of_several_is_credited_with_its_part() {
+async fn model_that_finishes_after_a_failover_is_credited_with_its_share() {
     let best = vec![edits(), looks(), broken("I will now", ErrorKind::Network)];
     let other = vec![runs("cargo test"), used("done", 10)];
     let members = vec![member("best", 0.9, 0.1, best), member("other", 0.5, 0.1, other)];
@@ -123,7 +123,7 @@ async fn who_ends_the_work_of_several_is_credited_with_its_part() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bad_after_good_corrects_the_rating() {
+async fn second_user_rating_replaces_the_first() {
     for (ratings, right) in [(&[true, false][..], false), (&[false, true], true), (&[true], true)] {
         let members = vec![member("best", 0.9, 0.1, vec![used("done", 10)])];
         let mut team = team(members, by(Strategy::Single), Vec::new());

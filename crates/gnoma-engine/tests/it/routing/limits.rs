@@ -45,14 +45,14 @@ async fn second_call(vendor: &str) -> Vec<Event> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokens_that_a_cache_had_use_up_no_limit() {
+async fn cached_tokens_do_not_count_against_the_anthropic_rate_limit() {
     let events = second_call("anthropic").await;
     assert_complete(&events);
     assert_eq!(waits(&events), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_larger_than_its_limit_is_not_waited_for() {
+async fn call_larger_than_its_rate_limit_fails_without_waiting() {
     let events = second_call("openai").await;
     let Outcome::Failed { error, .. } = outcome(&events) else { panic!("{events:?}") };
     assert_eq!((error.kind, waits(&events)), (ErrorKind::Quota, 0), "{error}");
@@ -81,7 +81,7 @@ fn quick() -> Vec<FakeTool> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_that_passes_within_seconds_is_waited_for() {
+async fn rate_limit_that_resets_within_seconds_is_waited_for() {
     let options = limited(Rates { rps: Some(1.0), ..Rates::default() });
     let a = vec![edits(), edits(), Answer::text("done"), Answer::text("more")];
     let a = member("a", 0.5, 0.1, a).in_pools(&["slow"]);
@@ -98,7 +98,7 @@ async fn a_limit_that_passes_within_seconds_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_that_runs_low_is_left_to_others_before_it_bars() {
+async fn router_avoids_a_model_whose_rate_limit_runs_low() {
     let rates = Rates { rpd: Some(10), ..Rates::default() };
     let options = counted(limits("slow", "slow", rates), &FakeLedger::default())
         .with(|it| it.strategy = Strategy::Single);
@@ -114,7 +114,7 @@ async fn a_limit_that_runs_low_is_left_to_others_before_it_bars() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_turn_waits_for_such_a_limit_too() {
+async fn next_turn_waits_for_a_rate_limit_that_resets_within_seconds() {
     let options = limited(Rates { rps: Some(1.0), ..Rates::default() });
     let a = vec![Answer::text("one"), Answer::text("two")];
     let a = member("a", 0.5, 0.1, a).in_pools(&["slow"]);
@@ -127,7 +127,7 @@ async fn the_next_turn_waits_for_such_a_limit_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_minute_is_no_failure_of_the_arm() {
+async fn own_rate_limit_wait_causes_no_provider_cooldown() {
     let options = limited(Rates { rpm: Some(1), ..Rates::default() });
     let a = member("a", 0.5, 0.1, vec![edits(), Answer::text("done")]).in_pools(&["slow"]);
     let late = Answer::from_error(ErrorKind::Overloaded).with_event_delay(Duration::from_secs(70));
@@ -160,7 +160,7 @@ fn told(team: &Team, model: &str) -> Vec<Option<u64>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_at_the_same_time_credit_each_its_own_arm() {
+async fn rate_limits_of_concurrent_calls_are_recorded_per_model() {
     // The arm that is asked first answers last.
     let slow = limited_to(11, Answer::text("first")).with_event_delay(Duration::from_secs(3));
     let chair = limited_to(12, Answer::text("{\"best\": 2, \"why\": \"complete\"}"));
@@ -175,7 +175,7 @@ async fn calls_at_the_same_time_credit_each_its_own_arm() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_call_and_a_question_beside_the_conversation_tell_of_limits_too() {
+async fn rate_limit_headers_of_errors_and_side_calls_are_recorded() {
     let error = ProviderError::new(ErrorKind::RateLimited, "fake", "too many");
     let refused = limited_to(33, Answer::from_events(vec![Err(error)]));
     let cheap = vec![refused, edits(), Answer::text("done")];

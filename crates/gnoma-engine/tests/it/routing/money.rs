@@ -16,7 +16,7 @@ use super::team::{
 use crate::{Run, outcome};
 
 #[tokio::test(start_paused = true)]
-async fn every_call_is_paid_by_its_own_price() {
+async fn cost_events_sum_call_turn_and_session_cost() {
     let only = member("only", 0.5, 0.1, vec![used("one", 1_000), used("two", 1_000)]);
     let mut team = team(vec![only], RouterSettings::default(), Vec::new());
     let mut sums = Vec::new();
@@ -32,7 +32,7 @@ async fn every_call_is_paid_by_its_own_price() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokens_of_an_arm_that_failed_are_paid_at_its_own_price() {
+async fn failed_models_tokens_are_charged_at_its_own_price() {
     let half = telling(broken("half", ErrorKind::Network), 1_000);
     let best = member("best", 0.9, 0.1, vec![half]).priced(Some(price(100)));
     let other = member("other", 0.5, 0.1, vec![used("done", 1_000)]);
@@ -42,7 +42,7 @@ async fn tokens_of_an_arm_that_failed_are_paid_at_its_own_price() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_of_unknown_price_is_told() {
+async fn call_without_a_known_price_has_unknown_cost() {
     let only = member("only", 0.5, 0.1, vec![used("done", 10)]).priced(None);
     let mut team = team(vec![only], RouterSettings::default(), Vec::new());
     let events = team.turn("fix the parser").await;
@@ -50,7 +50,7 @@ async fn a_call_of_unknown_price_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_used_up_session_cap_is_seen_when_the_arm_is_chosen() {
+async fn exhausted_session_cap_routes_to_a_free_model() {
     let caps = Caps { session: Some(30_000), ..Caps::default() };
     let counted = counted(PoolLimits::new(caps), &FakeLedger::default());
     let best = member("best", 0.9, 0.1, vec![used("done", 30_000)]);
@@ -62,7 +62,7 @@ async fn a_used_up_session_cap_is_seen_when_the_arm_is_chosen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_review_is_not_bought_over_the_cap() {
+async fn review_is_skipped_if_it_would_exceed_the_spending_cap() {
     // Room for the first two calls as reserved, used up by what they really took.
     let caps = Caps { session: Some(60_000), ..Caps::default() };
     let counted = counted(PoolLimits::new(caps), &FakeLedger::default());
@@ -77,7 +77,7 @@ async fn a_review_is_not_bought_over_the_cap() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_waits_for_the_only_arms_rate() {
+async fn turn_waits_for_the_rate_limit_of_the_only_model() {
     let mut limits = PoolLimits::default();
     limits.add_rates("fake", Rates { rpm: Some(1), ..Rates::default() }, "fake", None).unwrap();
     let only = member("only", 0.5, 0.1, vec![used("one", 10), used("two", 10)]);
@@ -92,7 +92,7 @@ async fn a_turn_waits_for_the_only_arms_rate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_dropped_holds_no_money() {
+async fn dropped_session_releases_its_ledger_reservations() {
     let ledger = FakeLedger::default();
     let caps = Caps { day: Some(1_000_000), ..Caps::default() };
     let only = member("only", 0.5, 0.1, vec![Answer::endless_silence()]);
@@ -106,7 +106,7 @@ async fn a_session_that_is_dropped_holds_no_money() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_counted_is_not_spent_and_no_other_arm_is_blamed_for_it() {
+async fn broken_ledger_blocks_paid_calls_without_failover() {
     let full = || FakeLedger::with_failures(|_| ScriptedOutcome::Fails(StoreErrorKind::Full));
     let caps = || PoolLimits::new(Caps { day: Some(1_000_000), ..Caps::default() });
     let best = member("best", 0.9, 0.1, vec![Answer::text("done")]);
@@ -127,7 +127,7 @@ async fn what_cannot_be_counted_is_not_spent_and_no_other_arm_is_blamed_for_it()
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_that_die_without_telling_cannot_break_a_cap() {
+async fn broken_streams_without_usage_still_count_against_the_cap() {
     let ledger = FakeLedger::default();
     let words: String = (100..600).map(|number| format!("word {number} ")).collect();
     let dies = || broken(&words, ErrorKind::BadRequest);
@@ -157,7 +157,7 @@ async fn streams_that_die_without_telling_cannot_break_a_cap() {
 
 /// Room for the prompt and a short answer is enough; for less the refusal says what would do.
 #[tokio::test(start_paused = true)]
-async fn a_cap_with_room_for_a_short_answer_lets_it_through() {
+async fn spending_cap_allows_a_call_with_room_for_a_short_answer() {
     // A prompt of about 1,500 tokens at $1 and an answer at $10 a million.
     for (cap, is_let) in [(8_000, true), (2_000, false)] {
         let caps = Caps { session: Some(cap), ..Caps::default() };
@@ -188,7 +188,7 @@ async fn a_cap_with_room_for_a_short_answer_lets_it_through() {
 
 /// The cap that a refusal names is enough, however much the instructions and tools add to the prompt.
 #[tokio::test(start_paused = true)]
-async fn a_cap_that_is_raised_as_a_refusal_says_lets_the_call_through() {
+async fn spending_cap_suggested_by_the_error_is_sufficient() {
     let turn = async |cap: u64| {
         let caps = Caps { turn: Some(cap), ..Caps::default() };
         let only = member("only", 0.5, 0.1, vec![Answer::text("done")]).priced(Some(price(3)));
@@ -204,7 +204,7 @@ async fn a_cap_that_is_raised_as_a_refusal_says_lets_the_call_through() {
 
 /// A limit of tokens that no call fits into is a quota, not a model that is missing.
 #[tokio::test(start_paused = true)]
-async fn a_limit_that_is_smaller_than_the_call_is_named_as_a_limit() {
+async fn call_larger_than_a_monthly_token_limit_names_the_limit() {
     let mut limits = PoolLimits::default();
     let rates = Rates { tokens_month: Some(100), ..Rates::default() };
     limits.add_rates("fake", rates, "fake", None).unwrap();
@@ -219,7 +219,7 @@ async fn a_limit_that_is_smaller_than_the_call_is_named_as_a_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_breaks_again_and_again_ends_at_the_cap() {
+async fn retries_of_a_broken_stream_stop_at_the_spending_cap() {
     let ledger = FakeLedger::default();
     let words: String = (100..600).map(|number| format!("word {number} ")).collect();
     let caps = Caps { session: Some(60_000), ..Caps::default() };
@@ -235,7 +235,7 @@ async fn a_call_that_breaks_again_and_again_ends_at_the_cap() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_that_nobody_waited_for_to_the_end_are_counted() {
+async fn abandoned_side_calls_are_charged_to_the_ledger() {
     let ledger = FakeLedger::default();
     let slow = |text: &str| Answer::text(text).with_event_delay(Duration::from_secs(20));
     let members = vec![
@@ -256,7 +256,7 @@ async fn questions_that_nobody_waited_for_to_the_end_are_counted() {
 
 /// Two arms, each with a limit of one request: the better one's frees in a minute, the other's sooner.
 #[tokio::test(start_paused = true)]
-async fn where_all_limits_are_full_the_one_that_frees_first_is_waited_for() {
+async fn turn_waits_for_the_rate_limit_that_resets_first() {
     let mut limits = PoolLimits::default();
     let rpm = Rates { rpm: Some(1), ..Rates::default() };
     let rps = Rates { rps: Some(1.0), ..Rates::default() };

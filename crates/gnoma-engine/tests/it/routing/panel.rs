@@ -16,7 +16,7 @@ use super::team::{
 use crate::history;
 
 #[tokio::test(start_paused = true)]
-async fn several_arms_answer_and_a_judge_picks() {
+async fn ensemble_judge_picks_one_answer_and_synthesis_combines_them() {
     for (strategy, last, expected) in [
         (Strategy::Ensemble, Answer::text("{\"best\": 2, \"why\": \"complete\"}"), "second"),
         (Strategy::Synthesis, Answer::text("both in one"), "both in one"),
@@ -39,7 +39,7 @@ async fn several_arms_answer_and_a_judge_picks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_call_after_a_cancelled_panel_is_paid() {
+async fn call_after_a_cancelled_ensemble_is_charged() {
     let first = vec![used("one", 10), Answer::endless_silence(), used("later", 5_000)];
     let members = vec![member("a", 0.9, 0.1, first), member("b", 0.5, 0.1, vec![used("two", 10)])];
     let options = RouterSettings { verify: Verify::Off, ..by(Strategy::Ensemble) };
@@ -51,7 +51,7 @@ async fn the_call_after_a_cancelled_panel_is_paid() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panel_exceeds_the_cap_by_one_call_at_most() {
+async fn ensemble_exceeds_the_spending_cap_by_at_most_one_call() {
     const CAP: u64 = 40_000;
     const ONE_CALL: u64 = 30_000;
     let caps = Caps { turn: Some(CAP), ..Caps::default() };
@@ -68,7 +68,7 @@ async fn a_panel_exceeds_the_cap_by_one_call_at_most() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn praise_is_for_the_member_whose_answer_won() {
+async fn good_rating_credits_the_ensemble_member_whose_answer_won() {
     let first = vec![used("one", 1_000), used(r#"{"best": 2}"#, 1_000)];
     let members =
         vec![member("a", 0.9, 0.1, first), member("b", 0.5, 0.1, vec![used("two", 1_000)])];
@@ -88,7 +88,7 @@ fn architects(strategy: Strategy, looker: Vec<Answer>, other: Vec<Answer>) -> Te
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_tools_are_needed_one_looks_all_propose_and_one_changes() {
+async fn ensemble_with_tools_explores_once_and_one_model_edits() {
     let looker = vec![looks(), used("rewrite it", 10), used(r#"{"best": 2}"#, 10)];
     let other = vec![used("patch line 3", 10), edits(), used("patched", 10)];
     let mut team = architects(Strategy::Ensemble, looker, other);
@@ -117,7 +117,7 @@ async fn where_tools_are_needed_one_looks_all_propose_and_one_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_way_made_of_several_is_gone_by_the_arm_that_looked() {
+async fn synthesized_plan_is_carried_out_by_the_exploring_model() {
     let looker =
         vec![used("one", 10), used("one, better", 10), used("both", 10), edits(), used("done", 10)];
     let other = vec![used("two", 10), used("two, better", 10)];
@@ -129,7 +129,7 @@ async fn a_way_made_of_several_is_gone_by_the_arm_that_looked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_only_looks_cannot_change_anything() {
+async fn exploring_ensemble_model_cannot_edit_files() {
     let looker = vec![edits(), used("one", 10), used(r#"{"best": 1}"#, 10), used("done", 10)];
     let edit = editor();
     let members =
@@ -141,7 +141,7 @@ async fn whoever_only_looks_cannot_change_anything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_looking_arm_that_fails_is_replaced_by_one_that_works_alone() {
+async fn failed_exploring_model_fails_over_to_one_that_works_alone() {
     let other = vec![edits(), used("done", 10)];
     let looker = vec![Answer::from_error(ErrorKind::RateLimited)];
     let mut team = architects(Strategy::Ensemble, looker, other);
@@ -153,7 +153,7 @@ async fn a_looking_arm_that_fails_is_replaced_by_one_that_works_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_that_hangs_is_left_out_after_its_time() {
+async fn hanging_ensemble_member_is_dropped_after_a_timeout() {
     let first = vec![used("one", 10), used("and more", 10)];
     let members =
         vec![member("a", 0.9, 0.1, first), member("b", 0.5, 0.1, vec![Answer::endless_silence()])];
@@ -166,7 +166,7 @@ async fn a_member_that_hangs_is_left_out_after_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_one_cannot_judge_the_next_one_does() {
+async fn ensemble_judge_without_a_verdict_falls_back_to_the_next_model() {
     let first = vec![used("one", 10), Answer::text("I like both")];
     let other = vec![used("two", 10), used(r#"{"best": 2}"#, 10)];
     let members = vec![member("a", 0.9, 0.1, first), member("b", 0.5, 0.1, other)];

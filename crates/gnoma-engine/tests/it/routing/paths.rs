@@ -47,7 +47,7 @@ fn two(remote: Vec<Answer>, here: Vec<Answer>) -> Team {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_arm_opens_is_not_sent_to_it_where_a_rule_says_so() {
+async fn path_rule_moves_to_the_allowed_model_before_file_content_is_sent() {
     let mut team = two(vec![reads("./secrets/key.txt")], vec![Answer::text("done")]);
     let events = team.turn("find out why it fails").await;
     assert_eq!(changes(&events), [("remote", "here", false)]);
@@ -60,14 +60,14 @@ async fn what_an_arm_opens_is_not_sent_to_it_where_a_rule_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_files_are_anybodys() {
+async fn files_outside_a_path_rule_may_be_sent_to_any_model() {
     let mut team = two(vec![reads("src/lib.rs"), Answer::text("done")], Vec::new());
     assert_complete(&team.turn("find out why it fails").await);
     assert_eq!((team.asked(0), team.asked(1)), (2, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_arm_asked_for_by_name_is_not_sent_it_either() {
+async fn pinned_model_is_not_sent_files_that_a_path_rule_forbids() {
     let mut team = two(vec![reads("secrets/key.txt")], Vec::new());
     team.order(Command::Pin { arm: Some(name("remote")) }).await;
     let events = team.turn("find out why it fails").await;
@@ -79,7 +79,7 @@ async fn an_arm_asked_for_by_name_is_not_sent_it_either() {
 
 /// A member of a panel may not see what the first has opened.
 #[tokio::test(start_paused = true)]
-async fn whoever_looks_first_shows_others_nothing_they_may_not_see() {
+async fn ensemble_members_are_not_sent_files_that_a_path_rule_forbids() {
     let looks = vec![reads("secrets/key.txt"), Answer::text("I looked"), Answer::text("done")];
     let members = vec![member("here", 0.95, 0.001, looks), member("remote", 0.5, 0.1, Vec::new())];
     let options = RouterSettings { strategy: Strategy::Ensemble, ..options() };

@@ -15,7 +15,7 @@ fn edited_by(model: &str, options: RouterSettings) -> RouterSettings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_the_role_is_asked_and_others_stand_in_while_it_rests() {
+async fn model_with_the_editor_role_is_used_until_its_cooldown() {
     let worse = vec![Answer::from_error(ErrorKind::Overloaded)];
     let better = vec![Answer::text("done"), Answer::text("and more")];
     let members = vec![member("worse", 0.3, 0.1, worse), member("better", 0.9, 0.1, better)];
@@ -38,7 +38,7 @@ async fn who_has_the_role_is_asked_and_others_stand_in_while_it_rests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_of_who_has_the_role_that_does_not_hold_goes_to_another() {
+async fn failed_review_of_the_role_model_escalates_to_another() {
     let options = edited_by("cheap", RouterSettings { strategy: Strategy::Cascade, ..reviewed() });
     let cheap = vec![edits(), Answer::text("it is done"), verdict(true, "it is")];
     let strong = vec![verdict(false, "it is not"), edits(), Answer::text("now it is")];
@@ -50,7 +50,7 @@ async fn work_of_who_has_the_role_that_does_not_hold_goes_to_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_the_role_of_the_reviewer_reviews_the_work_of_all_others() {
+async fn model_with_the_reviewer_role_reviews_other_models() {
     let holds = || vec![verdict(true, "it does")];
     let author = vec![edits(), Answer::text("done")];
     let members = vec![

@@ -66,7 +66,7 @@ fn done() -> Answer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_rests_is_not_asked_by_another_process_before_the_time() {
+async fn rate_limit_cooldown_holds_in_another_process() {
     let wall = Arc::default();
     let mut one = pair(&wall, vec![limited()], vec![done()]);
     one.turn("explain the parser").await;
@@ -83,7 +83,7 @@ async fn who_rests_is_not_asked_by_another_process_before_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn processes_that_run_at_once_know_it_from_the_next_turn_on() {
+async fn running_processes_learn_a_shared_cooldown_at_the_next_turn() {
     let wall = Arc::default();
     let mut one = pair(&wall, vec![done(), limited()], vec![done(), done()]);
     let mut two = pair(&wall, vec![done()], vec![done()]);
@@ -98,7 +98,7 @@ async fn processes_that_run_at_once_know_it_from_the_next_turn_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_new_settings_may_mend_is_tried_again_by_the_next_start() {
+async fn model_not_found_cooldown_ends_with_a_restart() {
     let wall = Arc::default();
     let mut one = pair(&wall, vec![Answer::from_error(ErrorKind::NotFound)], vec![done()]);
     one.turn("explain the parser").await;
@@ -111,7 +111,7 @@ async fn what_new_settings_may_mend_is_tried_again_by_the_next_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_goes_back_makes_no_rest_last() {
+async fn shared_cooldown_dated_ahead_is_ignored_after_a_clock_change() {
     let wall = Arc::default();
     let mut one = pair(&wall, vec![limited()], vec![done()]);
     one.pass(Duration::from_secs(86_400));
@@ -123,7 +123,7 @@ async fn a_clock_that_goes_back_makes_no_rest_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_goes_on_where_nothing_can_be_shared() {
+async fn unreadable_or_broken_shared_health_file_does_not_stop_turns() {
     let wall: Arc<Wall> = Arc::default();
     *wall.text.lock().unwrap() = Some("{".to_owned());
     let mut one = pair(&wall, vec![done(), done()], vec![done()]);

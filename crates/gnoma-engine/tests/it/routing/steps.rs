@@ -27,7 +27,7 @@ impl Team {
 }
 
 #[tokio::test(start_paused = true)]
-async fn step_that_failed_is_repeated_by_a_stronger_arm_which_is_learned() {
+async fn retry_of_a_failed_task_step_uses_a_stronger_model() {
     let answers = |text: &str| vec![Answer::text(text), Answer::text(text)];
     let cheap = member("cheap", 0.8, 0.02, answers("one"));
     let weak = member("weak", 0.2, 0.01, answers("two"));
@@ -49,7 +49,7 @@ async fn step_that_failed_is_repeated_by_a_stronger_arm_which_is_learned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn check_that_is_a_step_says_whether_the_step_before_was_right() {
+async fn check_step_of_a_task_rates_the_step_before_it() {
     for (exit_code, right) in [(0, Some(true)), (1, Some(false))] {
         let cheap = member("cheap", 0.8, 0.02, vec![edits(), Answer::text("done")]);
         let strong = member("strong", 0.9, 0.5, Vec::new());

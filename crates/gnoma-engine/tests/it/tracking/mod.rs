@@ -39,7 +39,7 @@ impl Prediction {
 }
 
 #[test]
-fn the_next_request_is_as_large_as_predicted() {
+fn predicted_request_size_matches_recorded_token_usage() {
     let Some(folder) = variable(FOLDER) else {
         let reason = format!("recordings are not part of the project, and {FOLDER} is not set");
         return gnoma_testkit::skip_test(&reason);

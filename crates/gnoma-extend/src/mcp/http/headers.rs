@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_headers_cannot_carry_are_encoded() {
+    fn mcp_header_values_that_are_not_ascii_are_base64_encoded() {
         for (text, header) in [
             ("us-west1", "us-west1"),
             ("us west", "us west"),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn marked_arguments_are_found_at_their_place_and_sent_where_they_are_given() {
+    fn x_mcp_header_arguments_are_found_in_the_schema_and_sent_as_headers() {
         let schema = json!({"properties": {
             "at": {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}},
             "count": {"type": "integer", "x-mcp-header": "Count"},
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_are_not_valid_are_refused() {
+    fn invalid_x_mcp_header_annotations_are_rejected() {
         let text =
             |mark: Value| json!({"properties": {"a": {"type": "string", "x-mcp-header": mark}}});
         for schema in [

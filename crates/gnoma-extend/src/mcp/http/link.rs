@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_knows_of_no_handshake_has_lost_the_session() {
+    fn mcp_error_about_a_missing_handshake_means_a_lost_session() {
         for (code, said, is_so) in [
             (-32002, "Server not initialized", true),
             (-32602, "Received request before initialization was complete", true),

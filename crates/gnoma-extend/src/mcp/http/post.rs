@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_known_by_its_title() {
+    fn html_page_instead_of_an_mcp_answer_is_named_by_its_title() {
         for (page, title) in [
             ("<html><head><TITLE lang=de>\n Sign\n in </TITLE>", Some("Sign in")),
             ("<title></title>", None),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_session_is_known_by_its_status_or_its_words() {
+    fn mcp_lost_session_is_recognized_by_status_or_message() {
         for (status, said) in [
             (404, ""),
             (404, "Session not found"),

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_found_quoted_or_not() {
+    fn oauth_www_authenticate_parameters_are_parsed_quoted_or_not() {
         let challenge = r#"Bearer realm="a=b, c", error=invalid_token, Scope="files:read files:write",resource_metadata="https://a.example/x?y=1""#;
         assert_eq!(challenge_parameter(challenge, "error").as_deref(), Some("invalid_token"));
         assert_eq!(requested_scopes(challenge), ["files:read", "files:write"]);

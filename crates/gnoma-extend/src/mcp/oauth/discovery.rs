@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_are_looked_for_where_the_standards_put_them() {
+    fn oauth_metadata_urls_follow_the_well_known_standards() {
         let paths = |issuer: &str| -> Vec<String> {
             metadata_urls(&url(issuer)).iter().map(|place| place.path().to_owned()).collect()
         };
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_asked_for_the_server_itself_or_what_it_is_a_part_of() {
+    fn oauth_resource_must_be_the_mcp_server_or_its_parent() {
         let base = url("https://a.example/mcp/one");
         for resource in [
             "https://a.example",
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_the_internet_leads_to_nothing_of_this_network() {
+    fn oauth_discovery_of_a_public_server_refuses_local_network_addresses() {
         let (far, here) = (url("https://a.example/mcp"), url("http://127.0.0.1:8000/mcp"));
         for place in ["https://login.example/", "https://a.example/x"] {
             assert!(is_allowed(&far, &url(place)), "{place}");

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_of_earlier_versions_are_read() {
+    fn oauth_tokens_of_earlier_versions_are_loaded() {
         let text = r#"{"client_id":"c","token_response":{"access_token":"t","token_type":"bearer","expires_in":3600,
             "refresh_token":"r","scope":"a b","other":{"x":1}},"granted_scopes":["a"],"token_received_at":5,"issuer":"https://a.example"}"#;
         let stored: StoredCredentials = serde_json::from_str(text).unwrap();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tokens_are_in_the_keyring_and_the_file_only_says_so() {
+    async fn oauth_tokens_are_stored_in_the_keyring_and_not_in_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let script = "echo \"$@\" >> asked\ncase $1 in store) cat > secret;; lookup) cat secret;; clear) rm secret;; esac";
         let keyring = keyring(folder.path(), script);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_keyring_that_refuses_leaves_them_in_a_file_of_their_owner() {
+    async fn oauth_tokens_fall_back_to_an_owner_only_file_if_the_keyring_fails() {
         let folder = tempfile::tempdir().unwrap();
         let keyring = keyring(folder.path(), "cat > /dev/null; exit 1");
         let state = folder.path().join("state");

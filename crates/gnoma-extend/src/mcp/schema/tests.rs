@@ -12,7 +12,7 @@ fn is_schema(schema: &Value) {
 }
 
 #[test]
-fn every_root_becomes_an_object_with_its_arguments() {
+fn tool_schema_root_is_normalized_to_an_object() {
     let text = json!({"type": "string"});
     let part =
         json!({"type": "object", "properties": {"a": text, "b": text}, "required": ["a", "b"]});
@@ -52,7 +52,7 @@ fn every_root_becomes_an_object_with_its_arguments() {
 }
 
 #[test]
-fn what_an_older_draft_or_nobody_calls_so_is_translated_or_dropped() {
+fn nonstandard_tool_schema_keywords_are_translated_or_dropped() {
     for (property, clean) in [
         (json!(true), json!({})),
         (json!(null), json!({})),
@@ -93,7 +93,7 @@ fn what_an_older_draft_or_nobody_calls_so_is_translated_or_dropped() {
 }
 
 #[test]
-fn a_sound_schema_stays_as_it_is() {
+fn valid_tool_schema_is_unchanged() {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -111,7 +111,7 @@ fn a_sound_schema_stays_as_it_is() {
 }
 
 #[test]
-fn names_that_providers_refuse_are_replaced_and_stay_apart() {
+fn tool_schema_property_names_are_sanitized_and_stay_unique() {
     let names = ["a b", "a_b", "a\u{e4}b", "", "$x", &"x".repeat(65), &"x".repeat(66), "fine.x-1"];
     let properties: serde_json::Map<_, _> =
         names.iter().map(|it| ((*it).to_owned(), json!({}))).collect();
@@ -128,7 +128,7 @@ fn names_that_providers_refuse_are_replaced_and_stay_apart() {
 }
 
 #[test]
-fn depth_costs_what_is_below_and_nothing_else() {
+fn too_deep_tool_schema_is_truncated_below_the_limit() {
     let deep = (0..120).fold(json!({}), |below, _| json!({"properties": {"a": below}}));
     let done = normalize_schema(&deep).schema;
     is_schema(&done);

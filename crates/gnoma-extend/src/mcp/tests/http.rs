@@ -55,7 +55,7 @@ fn methods(server: &Server, wanted: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_lost_session_is_begun_anew_and_the_call_repeated() {
+async fn mcp_http_lost_session_is_reinitialized_and_the_call_retried() {
     let refusals: [fn(&Value) -> Reply; 7] = [
         |_| {
             Reply::json(
@@ -82,7 +82,7 @@ async fn a_lost_session_is_begun_anew_and_the_call_repeated() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_cut_off_or_is_a_page_is_named_as_such() {
+async fn mcp_http_truncated_answer_or_html_page_is_explained() {
     let whole = json!({"jsonrpc": "2.0", "id": 3, "result": {"content": []}}).to_string();
     let page = "<html><head><title>Sign in to Work</title></head></html>";
     for (reply, said) in [
@@ -107,7 +107,7 @@ async fn an_answer_that_was_cut_off_or_is_a_page_is_named_as_such() {
 }
 
 #[tokio::test]
-async fn a_result_without_an_id_is_the_answer_to_the_only_request() {
+async fn mcp_http_result_without_id_answers_the_only_request() {
     let result = json!({"content": [{"type": "text", "text": "hello"}]});
     for id in [json!({"jsonrpc": "2.0", "id": null}), json!({"jsonrpc": "2.0"})] {
         let mut answer = id;
@@ -122,7 +122,7 @@ async fn a_result_without_an_id_is_the_answer_to_the_only_request() {
 }
 
 #[tokio::test]
-async fn a_wrong_address_is_named_with_what_it_may_be() {
+async fn mcp_http_404_or_405_explains_the_likely_wrong_url() {
     for (path, status, said) in [
         ("/sse", 405, "older transport"),
         ("/sse", 404, "older transport"),
@@ -140,7 +140,7 @@ async fn a_wrong_address_is_named_with_what_it_may_be() {
 }
 
 #[tokio::test]
-async fn a_session_that_stays_lost_ends_the_call_with_a_word() {
+async fn mcp_http_session_lost_twice_fails_the_call() {
     let server = start(|_, method, _| {
         (method == "tools/call").then(|| Reply::text(404, "Session not found"))
     });
@@ -179,7 +179,7 @@ async fn redirects_within_the_origin_are_followed_and_others_named() {
 }
 
 #[tokio::test]
-async fn a_busy_server_is_waited_for_as_long_as_it_says_within_limits() {
+async fn mcp_http_429_and_503_wait_for_retry_after_within_limits() {
     for (status, wait) in [
         (429, Some("0")),
         (503, Some("0.01")),
@@ -219,7 +219,7 @@ async fn a_busy_server_is_waited_for_as_long_as_it_says_within_limits() {
 }
 
 #[tokio::test]
-async fn what_a_server_answers_instead_of_a_message_is_said_in_plain_words() {
+async fn mcp_http_errors_are_explained_in_plain_words() {
     let page = "<html><body>Bad gateway</body></html>";
     for (reply, said) in [
         (Reply::new(502, "text/html", page), "failed: the server answered with HTTP 502"),
@@ -256,7 +256,7 @@ async fn what_a_server_answers_instead_of_a_message_is_said_in_plain_words() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_is_continued_behind_its_last_event() {
+async fn mcp_http_broken_event_stream_resumes_after_the_last_event_id() {
     let server = start(|request, method, _| match (request.method.as_str(), method) {
         ("POST", "tools/call") => Some(Reply::sse("id: 7\nretry: 10\ndata: \n\n")),
         ("GET", _) if request.header("last-event-id") == Some("7") => {
@@ -275,7 +275,7 @@ async fn a_stream_that_breaks_is_continued_behind_its_last_event() {
 }
 
 #[tokio::test]
-async fn events_are_read_whatever_the_server_calls_their_kind() {
+async fn mcp_http_event_stream_is_read_with_any_content_type() {
     let text = "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"streamed\"}]}}";
     for kind in [
         "text/event-stream; charset=utf-8",
@@ -293,7 +293,7 @@ async fn events_are_read_whatever_the_server_calls_their_kind() {
 }
 
 #[tokio::test]
-async fn calls_wait_until_the_server_s_own_stream_is_open() {
+async fn mcp_http_calls_wait_until_the_get_stream_is_open() {
     let gate = gnoma_testkit::Gate::default();
     let (behind, opens) = (gate.clone(), gate);
     let server = start(move |request, method, _| {

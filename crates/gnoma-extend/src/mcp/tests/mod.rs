@@ -125,7 +125,7 @@ fn text(outcome: &ToolOutcome) -> String {
 }
 
 #[test]
-fn what_is_known_of_tools_is_for_the_owner_alone_and_a_pipe_in_its_place_is_an_error() {
+fn mcp_tool_memory_file_is_owner_only_and_a_pipe_in_its_place_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let memory = ToolMemory::in_state(folder.path());
     let url = "https://mcp.example/".to_owned();

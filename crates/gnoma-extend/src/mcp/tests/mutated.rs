@@ -96,7 +96,7 @@ fn check(mutated: &Mutated, answer: Result<Value, CallError>) {
 }
 
 #[tokio::test]
-async fn one_broken_element_in_any_answer_hangs_nothing_loses_nothing_and_is_named() {
+async fn mcp_answers_with_one_mutated_element_never_hang_and_are_reported() {
     let (client, server) = duplex(1 << 20);
     let (send, answers) = tokio::sync::mpsc::channel(1);
     let mut serving = JoinSet::new();

@@ -82,7 +82,7 @@ async fn half_a_surrogate_pair_hangs_no_call() {
 }
 
 #[tokio::test]
-async fn a_broken_tool_costs_no_other_and_is_named() {
+async fn invalid_mcp_tool_is_reported_and_the_others_are_offered() {
     for broken in [
         json!({"name": "odd", "inputSchema": 3}),
         json!({"name": "odd", "inputSchema": "none"}),
@@ -101,7 +101,7 @@ async fn a_broken_tool_costs_no_other_and_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_forgets_its_tools_or_writes_over_several_lines_is_used() {
+async fn mcp_server_without_tools_capability_or_with_multi_line_json_works() {
     let result = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"hi"}]}}"#;
     let pretty = "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": ID,\n  \"result\": {\n    \"content\": [\n      \"hi\"\n    ]\n  }\n}";
     for (capabilities, result) in [("{}", result), (r#"{"tools":null}"#, pretty)] {
@@ -118,7 +118,7 @@ async fn a_server_that_forgets_its_tools_or_writes_over_several_lines_is_used() 
 }
 
 #[tokio::test]
-async fn what_a_program_writes_instead_of_messages_is_told_with_its_failure() {
+async fn mcp_server_start_failure_shows_its_output() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("server.sh"), "echo no database; exit 1").unwrap();
     let one = OneServer::new(program(&["server.sh"]), folder.path());
@@ -127,14 +127,14 @@ async fn what_a_program_writes_instead_of_messages_is_told_with_its_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_server_that_is_named_and_late_is_told() {
+async fn mcp_server_that_a_message_names_and_that_is_slow_to_start_is_reported() {
     let one = OneServer::new(program(&["server.sh"]), Path::new("/"));
     one.servers.weak_view().named_in("list them with s").await;
     assert!(one.told().contains("`s` has not answered within 10s"), "{}", one.told());
 }
 
 #[tokio::test]
-async fn numbers_of_a_call_come_to_the_server_as_the_model_wrote_them() {
+async fn mcp_call_preserves_the_numbers_that_the_model_wrote() {
     let folder = tempfile::tempdir().unwrap();
     let schema = json!({"properties": {"a b": {"type": "integer"}, "n": {"type": "number"}}});
     let result = r#"{"jsonrpc":"2.0","id":ID,"result":{"structuredContent":{"id":123456789012345678901234}}}"#;
@@ -151,7 +151,7 @@ async fn numbers_of_a_call_come_to_the_server_as_the_model_wrote_them() {
 }
 
 #[tokio::test]
-async fn arguments_that_providers_cannot_name_come_to_the_server_under_its_own_name() {
+async fn mcp_call_restores_sanitized_argument_names_for_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let schema = json!({"properties": {"a b": {"type": "string"}}, "required": ["a b"]});
     let result = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}"#;
@@ -167,7 +167,7 @@ async fn arguments_that_providers_cannot_name_come_to_the_server_under_its_own_n
 }
 
 #[tokio::test]
-async fn a_program_starts_in_its_own_folder() {
+async fn mcp_server_starts_in_its_configured_folder() {
     let folder = tempfile::tempdir().unwrap();
     let result = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}"#;
     let mut definition = server(folder.path(), &hello(), result);
@@ -188,7 +188,7 @@ async fn a_program_starts_in_its_own_folder() {
 }
 
 #[tokio::test]
-async fn standard_error_is_cleaned_before_it_is_shown() {
+async fn mcp_server_stderr_is_redacted_before_it_is_shown() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("server.sh"), "echo the key is s3cret >&2; exit 1").unwrap();
     let one = OneServer::new(program(&["server.sh"]), folder.path());
@@ -199,7 +199,7 @@ async fn standard_error_is_cleaned_before_it_is_shown() {
 }
 
 #[tokio::test]
-async fn a_program_that_ends_at_an_unknown_method_is_started_again_with_the_handshake() {
+async fn mcp_server_that_exits_at_an_unknown_method_is_restarted() {
     let folder = tempfile::tempdir().unwrap();
     let result = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}"#;
     let definition = server(folder.path(), &hello(), result);

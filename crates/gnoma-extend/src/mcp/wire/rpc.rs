@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_found_however_servers_write_them() {
+    fn json_rpc_responses_are_parsed_in_every_variant() {
         for text in [
             r#"{"jsonrpc":"2.0","id":7,"result":1}"#,
             r#"{"id":"7","result":1,"error":null}"#,
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_of_an_error_follow_its_message_where_they_say_more() {
+    fn json_rpc_error_data_is_appended_if_it_adds_information() {
         for (error, line) in [
             (json!({"message": "Invalid", "data": "who is required"}), "Invalid: who is required"),
             (json!({"message": "no", "data": {"field": "who"}}), "no: {\"field\":\"who\"}"),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stay_as_they_were_written() {
+    fn json_rpc_request_preserves_raw_numbers() {
         let arguments = "{\"who\": 123456789012345678901234,\r\n\"b\": 1.10, \"c\": \"a\\nb\"}";
         let fields = json!({"name": "t"}).as_object().cloned().unwrap();
         let raw = RawJson::parse(arguments).unwrap();
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_without_an_id_is_one() {
+    fn json_rpc_result_without_id_is_unaddressed() {
         for text in [r#"{"jsonrpc":"2.0","id":null,"result":1}"#, r#"{"jsonrpc":"2.0","result":1}"#]
         {
             assert_eq!(one(text), ServerRpcMessage::Unaddressed(json!(1)), "{text}");
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unreadable_answer_still_says_to_which_request_it_belongs() {
+    fn unreadable_json_rpc_response_still_yields_its_request_id() {
         for text in [
             r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"te"#,
             r#"{"jsonrpc":"2.0","result":{"id":3,"x":bad},"id":7}"#,
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_on_standard_output_are_no_messages() {
+    fn log_lines_on_stdout_are_no_json_rpc_messages() {
         for text in ["Starting ...", r#"{"level":"info","msg":"x"}"#, "{oops", "1"] {
             assert_eq!(one(text), ServerRpcMessage::Noise, "{text}");
         }

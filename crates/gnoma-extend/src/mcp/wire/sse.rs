@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_whole_however_they_are_cut_and_ended() {
+    fn sse_events_are_parsed_for_any_chunk_boundaries_and_line_endings() {
         let text =
             ": hi\r\nid: 4\r\nretry: 20\r\ndata: a\r\ndata: b\r\n\r\nevent: x\ndata:c\n\ndata: d";
         for size in 1..text.len() {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_event_ends() {
+    fn sse_event_above_the_size_limit_is_an_error() {
         let (mut events, mut whole) = (Events::default(), Vec::new());
         let line = vec![b'x'; MAX_MESSAGE_BYTES + 1];
         assert_eq!(events.push(&line, &mut whole), Err(TooLarge));

@@ -77,7 +77,7 @@ fn unpacked(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, PluginArchiveError> 
 }
 
 #[test]
-fn archives_of_all_kinds_come_out_as_they_were() {
+fn plugin_tar_gzip_and_zip_archives_are_unpacked() {
     let files = tar(&[
         ("p/", b'5', "", b""),
         ("p/plugin.json", b'0', "", b"{}"),
@@ -102,7 +102,7 @@ fn archives_of_all_kinds_come_out_as_they_were() {
 }
 
 #[test]
-fn what_leads_out_or_grows_is_refused() {
+fn plugin_archive_with_path_traversal_or_decompression_bomb_is_refused() {
     let one = |name: &str, kind: u8, target: &str| tar(&[(name, kind, target, b"")]);
     let zeros = vec![0; 200 << 20];
     for (bytes, why) in [
@@ -129,7 +129,7 @@ fn what_leads_out_or_grows_is_refused() {
 
 proptest::proptest! {
     #[test]
-    fn any_bytes_are_refused_or_unpacked(bytes: Vec<u8>, which in 0..3_usize) {
+    fn plugin_archive_of_any_bytes_is_unpacked_or_refused(bytes: Vec<u8>, which in 0..3_usize) {
         let mut all = [gzip(b"x"), zip("a", b"x", 1, 0), tar(&[("a", b'0', "", b"x")])][which].clone();
         for (at, byte) in bytes.iter().enumerate().take(8) {
             let place = (usize::from(*byte) * 7 + at * 31) % all.len();

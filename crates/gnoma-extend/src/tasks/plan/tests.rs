@@ -11,7 +11,7 @@ fn plan(name: &str, arguments: &[&str], all: &[(&str, &str)]) -> Result<TaskPlan
 }
 
 #[test]
-fn steps_of_nested_tasks_and_checks_are_in_one_list() {
+fn task_plan_lists_steps_of_nested_tasks_and_checks() {
     let release = "---\narguments:\n  version: version\nchecks: test $version\npermission: plan\n---\nIntro.\n\
         ## Run\n```sh\nls \"$version\"\n```\n## Write\nWrite $version.\n## Push\n/task push \"$version x\"\n";
     let push = "---\narguments: what\npermission: auto\n---\n## Sure\n? Push $what?\n- yes\n## Go\nGo: $answer.";
@@ -28,7 +28,7 @@ fn steps_of_nested_tasks_and_checks_are_in_one_list() {
 }
 
 #[test]
-fn text_before_the_steps_goes_with_the_first_prompt_that_is_no_command() {
+fn task_intro_text_is_added_to_the_first_prompt_that_is_no_slash_command() {
     let task = "Intro.\n## A\n/review it\n## B\n/etc/passwd is wrong.\n## C\nGo.\n";
     let plan = plan("t", &[], &[("t", task)]).unwrap();
     let texts = plan.steps.iter().map(|step| match step.resolve_action(None) {
@@ -49,7 +49,7 @@ fn command_has_the_nearest_time_limit() {
 }
 
 #[test]
-fn neighbours_that_are_marked_so_are_a_group() {
+fn adjacent_parallel_task_steps_form_a_group() {
     let groups = |text: &str, other: &str| -> Vec<Option<usize>> {
         let plan = plan("t", &[], &[("t", text), ("other", other)]).unwrap();
         plan.steps.iter().map(|step| step.group).collect()
@@ -66,7 +66,7 @@ fn neighbours_that_are_marked_so_are_a_group() {
 }
 
 #[test]
-fn commands_that_only_read_and_follow_each_other_are_a_group_without_a_mark() {
+fn adjacent_read_only_task_commands_form_a_parallel_group() {
     let groups = |text: &str| -> Vec<Option<usize>> {
         let mut plan = plan("t", &[], &[("t", text), ("o", "```sh\nls o\n```")]).unwrap();
         plan.group_reading_commands(|command| command.starts_with("ls"));
@@ -87,7 +87,7 @@ fn commands_that_only_read_and_follow_each_other_are_a_group_without_a_mark() {
 }
 
 #[test]
-fn recorded_values_are_checked_against_the_task_as_it_is_now() {
+fn recorded_task_arguments_are_validated_against_the_current_task() {
     let replan = |text: &str, recorded: &[(&str, &str)]| {
         let recorded: Vec<NamedValue> = recorded
             .iter()
@@ -113,7 +113,7 @@ fn recorded_values_are_checked_against_the_task_as_it_is_now() {
 }
 
 #[test]
-fn runs_that_cannot_be_planned_are_refused_with_a_sentence() {
+fn task_plan_errors_explain_cycles_and_missing_tasks_or_arguments() {
     let a = ("a", "## B\n/task b\n");
     let cycle = plan("a", &[], &[a, ("b", "## A\n/task a\n")]).unwrap_err();
     assert_eq!(cycle, "b.md:1: the tasks run each other in a circle: a → b → a");
@@ -146,7 +146,7 @@ fn runs_that_cannot_be_planned_are_refused_with_a_sentence() {
 }
 
 #[test]
-fn task_is_checked_behind_arguments_that_a_person_must_give() {
+fn task_check_follows_nested_tasks_with_required_arguments() {
     let needs = |step: &str| {
         format!("---\narguments:\n  v: version\n  w: text = x\n---\n## A\n/task {step}\n")
     };

@@ -24,7 +24,7 @@ fn begun() -> RunRecord {
 }
 
 #[test]
-fn run_goes_through_its_steps_and_is_done() {
+fn task_run_completes_all_steps() {
     let mut run = begun();
     for at in 0..3 {
         assert_eq!(run.next_step(), Some(at));
@@ -38,7 +38,7 @@ fn run_goes_through_its_steps_and_is_done() {
 }
 
 #[test]
-fn step_that_has_begun_runs_again_only_if_a_person_says_so() {
+fn resumed_task_run_repeats_a_started_step_only_if_the_user_chooses_so() {
     for state in [StepState::Begun, StepState::Failed, StepState::Stopped] {
         let mut run = begun();
         run.begin_step(0, 100);
@@ -64,7 +64,7 @@ fn step_that_has_begun_runs_again_only_if_a_person_says_so() {
 }
 
 #[test]
-fn stronger_model_is_wanted_in_place_of_those_that_answered() {
+fn task_step_retried_with_a_stronger_model_excludes_those_that_answered() {
     let mut run = begun();
     run.begin_step(0, 100);
     let interrupted = run.clone().resume(&plan(THREE), Some(ResumeChoice::Stronger), 200);
@@ -79,7 +79,7 @@ fn stronger_model_is_wanted_in_place_of_those_that_answered() {
 }
 
 #[test]
-fn steps_side_by_side_end_in_any_order_and_only_open_ones_run_again() {
+fn parallel_task_steps_end_in_any_order_and_only_unfinished_ones_rerun() {
     let plan = plan("## A {parallel}\na\n## B {parallel}\nb\n## C {parallel}\nc\n## D\nd");
     let mut run = RunRecord::new("r1".to_owned(), &plan, "s".to_owned(), 100);
     (0..3).for_each(|at| run.begin_step(at, 100));
@@ -100,7 +100,7 @@ fn steps_side_by_side_end_in_any_order_and_only_open_ones_run_again() {
 }
 
 #[test]
-fn step_that_has_begun_is_named_before_one_that_waits() {
+fn started_task_step_is_named_before_a_waiting_one() {
     let plan = plan("## A {parallel}\na\n## B {parallel}\nb");
     let mut run = RunRecord::new("r1".to_owned(), &plan, "s".to_owned(), 100);
     (0..2).for_each(|at| run.begin_step(at, 100));
@@ -111,7 +111,7 @@ fn step_that_has_begun_is_named_before_one_that_waits() {
 }
 
 #[test]
-fn steps_side_by_side_count_once_with_another_between_them() {
+fn duration_of_parallel_task_steps_is_counted_once() {
     let mut run = begun();
     for (at, began_ms, took_ms) in [(0, 200, 50), (1, 100, 10), (2, 200, 70)] {
         run.begin_step(at, began_ms);
@@ -121,7 +121,7 @@ fn steps_side_by_side_count_once_with_another_between_them() {
 }
 
 #[test]
-fn question_is_not_left_out_without_an_answer() {
+fn task_question_that_a_later_step_uses_cannot_be_skipped() {
     let plan = plan("## Q\n? Push it?\n## B\nUse $answer.");
     let mut run = RunRecord::new("r1".to_owned(), &plan, "s".to_owned(), 100);
     run.begin_step(0, 100);
@@ -132,7 +132,7 @@ fn question_is_not_left_out_without_an_answer() {
 }
 
 #[test]
-fn run_that_was_stopped_before_a_step_goes_on_without_a_choice() {
+fn task_run_stopped_before_a_step_resumes_without_a_choice() {
     let mut run = begun();
     run.begin_step(0, 100);
     run.stop(0, 100);
@@ -153,7 +153,7 @@ fn messages_of_steps_are_recorded_once_and_stay_after_a_resume() {
 }
 
 #[test]
-fn killed_between_two_steps_the_run_goes_on_with_the_next() {
+fn task_run_killed_between_two_steps_resumes_with_the_next() {
     let mut run = begun();
     run.begin_step(0, 100);
     run.end_step(0, ended(StepState::Done), 110);
@@ -164,7 +164,7 @@ fn killed_between_two_steps_the_run_goes_on_with_the_next() {
 }
 
 #[test]
-fn refusal_names_every_step_that_has_begun_and_offers_only_what_can_be_done() {
+fn task_resume_error_names_started_steps_and_possible_choices() {
     let plan = plan("## A {parallel}\na\n## B {parallel}\n```sh\nb\n```\n## C\nc");
     let mut run = RunRecord::new("r1".to_owned(), &plan, "s".to_owned(), 100);
     (0..2).for_each(|at| run.begin_step(at, 100));
@@ -186,7 +186,7 @@ fn refusal_names_every_step_that_has_begun_and_offers_only_what_can_be_done() {
 }
 
 #[test]
-fn step_that_failed_is_found_again_in_the_edited_file() {
+fn failed_task_step_is_found_again_in_the_edited_file() {
     use StepState::{Done, Skipped, Waiting};
     let failed = || {
         let mut run = begun();

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_does_a_chore_only_if_it_has_words_of_most_steps() {
+    fn existing_text_covers_a_repetition_only_if_it_has_words_of_most_steps() {
         let steps = |all: &[&str]| -> Vec<HashSet<String>> {
             let words = |step: &&str| step.split(' ').map(str::to_owned).collect();
             all.iter().map(words).collect()

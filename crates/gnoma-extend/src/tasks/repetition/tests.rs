@@ -83,7 +83,7 @@ fn labelled_histories_are_detected_with_precision_and_recall() {
 }
 
 #[test]
-fn work_that_ends_with_a_commit_is_no_chore_for_that() {
+fn different_work_that_ends_with_a_commit_is_no_repetition() {
     let session = |at: u32, calls: Vec<PastCall>| {
         let id = format!("s{at}");
         let turn = PastTurn { index: 0, message: "go".to_owned(), calls, ended_well: true };
@@ -109,7 +109,7 @@ fn work_that_ends_with_a_commit_is_no_chore_for_that() {
 }
 
 #[test]
-fn every_suggestion_becomes_a_valid_task() {
+fn every_detected_repetition_becomes_a_valid_task() {
     let (mut commands, mut all) = (0, 0);
     for history in read_histories() {
         for found in find_repetitions(&history.sessions, &history.existing) {
@@ -126,7 +126,7 @@ fn every_suggestion_becomes_a_valid_task() {
 }
 
 #[test]
-fn last_turn_of_a_session_finds_its_chore() {
+fn last_turn_of_a_session_finds_its_repetition() {
     let history = read_histories().into_iter().find(|it| it.id == "or-docs").unwrap();
     let all = find_repetitions(&history.sessions, &history.existing);
     let (session, turn) = *all[0].occurrences.last().unwrap();

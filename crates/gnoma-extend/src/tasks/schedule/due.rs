@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_passed_when_it_was_made_is_not_due() {
+    fn schedule_time_that_passed_before_its_creation_is_not_due() {
         let (rule, zone) = (parse_every("day 9:00").unwrap(), TimeZone::UTC);
         let now_ms = MONDAY_MS + 12 * HOUR_MS;
         let mut progress = ScheduleProgress::with_past_seen(rule, &zone, now_ms, now_ms);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn moment_is_due_once() {
+    fn one_time_schedule_is_due_once() {
         let rule = ScheduleRule::Once { at_ms: 1_000, at_limits: false };
         let mut progress = ScheduleProgress::default();
         let mut take = |now_ms| progress.advance_clock(rule, &TimeZone::UTC, 0, now_ms);

@@ -178,7 +178,7 @@ fn each_due_run_begins_exactly_once_over_a_thousand_days() {
 }
 
 #[test]
-fn each_day_of_a_year_of_changes_has_its_run() {
+fn daily_schedule_runs_every_day_across_daylight_saving_changes() {
     // Without sleeps, no day is left out and none has two, also where the clock is set forward or back.
     let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
     let rule = parse_every("day 2:30").unwrap();

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_schedule_are_named() {
+    fn invalid_schedules_are_explained() {
         for (text, part) in [
             ("", "`` is neither a day"),
             ("noon", "`noon` is neither"),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_in_the_future_and_exist() {
+    fn schedule_time_is_parsed_to_a_future_moment_that_exists() {
         let vienna = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         // 2026-11-30 02:00 UTC, 03:00 in Vienna.
         let now_ms = 1_796_004_000_000;

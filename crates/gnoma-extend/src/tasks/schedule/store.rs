@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn schedule_that_is_made_again_runs_what_was_due_and_has_a_number_of_its_own() {
+    fn recreated_schedule_runs_its_due_run_and_gets_a_new_id() {
         let folder = tempfile::tempdir().unwrap();
         let store = ScheduleStore::new(folder.path().to_owned());
         let due = |record: &ScheduleRecord, now_ms| {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn schedules_that_are_over_make_room_and_others_do_not() {
+    fn finished_schedules_are_removed_at_the_limit_and_others_are_not() {
         let folder = tempfile::tempdir().unwrap();
         let store = ScheduleStore::new(folder.path().to_owned());
         for at in 0..MAX_SCHEDULES {
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn run_is_claimed_by_one_of_many_at_once() {
+    fn scheduled_run_is_claimed_by_one_of_many_processes() {
         let folder = tempfile::tempdir().unwrap();
         let store = ScheduleStore::new(folder.path().to_owned());
         store.insert(record(1_000), 0).unwrap();

@@ -5,7 +5,7 @@ fn split(body: &str) -> Result<IntroAndSteps, String> {
 }
 
 #[test]
-fn each_heading_begins_a_step_of_its_kind() {
+fn task_headings_begin_steps_of_each_kind() {
     let (intro, steps) = split(
         "# Release\nFor people.\n\n## Write {model=opus}\nWrite it.\n\n```sh\nnot a step of its own\n```\n\
          ## Test\n\n```sh\ncargo test\n## no heading\n```\n## Push\n/task push $version\n\
@@ -25,7 +25,7 @@ fn each_heading_begins_a_step_of_its_kind() {
 }
 
 #[test]
-fn blank_behind_the_signs_of_a_heading_may_be_a_tab() {
+fn task_heading_may_have_a_tab_after_its_hashes() {
     let (_, steps) = split("##\tA\nx\n```json\n{}\n```\n##\t B\n?\tSure?\n").unwrap();
     let titles: Vec<_> = steps.iter().map(|step| &*step.title).collect();
     assert_eq!(titles, ["A", "B"]);
@@ -40,7 +40,7 @@ fn file_without_headings_is_one_step() {
 }
 
 #[test]
-fn options_stand_behind_the_heading() {
+fn task_step_options_are_parsed_from_the_heading() {
     let (_, steps) =
         split("## A {role=small parallel}\nx\n## B {parallel timeout=2m}\n```sh\nls\n```\n")
             .unwrap();
@@ -53,7 +53,7 @@ fn options_stand_behind_the_heading() {
 }
 
 #[test]
-fn braces_of_a_value_belong_to_the_title() {
+fn task_argument_braces_in_a_heading_belong_to_the_title() {
     let (_, steps) = split("## Tag ${version} now {parallel}\nx\n## Tag ${v}\ny\n").unwrap();
     let titles: Vec<_> = steps.iter().map(|step| &*step.title).collect();
     assert_eq!(titles, ["Tag ${version} now", "Tag ${v}"]);
@@ -61,7 +61,7 @@ fn braces_of_a_value_belong_to_the_title() {
 }
 
 #[test]
-fn lines_that_are_no_headings_for_anybody_are_text() {
+fn lines_that_are_no_markdown_headings_are_task_text() {
     let text = "x\n    ## code\n### Below\n#hash\n```\n##code\n ## code\n```";
     let (_, steps) = split(text).unwrap();
     assert_eq!(steps[0].action, StepAction::Prompt(text.to_owned()));
@@ -71,7 +71,7 @@ fn lines_that_are_no_headings_for_anybody_are_text() {
 }
 
 #[test]
-fn steps_that_are_wrong_are_named_with_their_line() {
+fn invalid_task_steps_are_reported_with_their_line() {
     for (body, told) in [
         ("", "1: the task has no step"),
         ("## A\n", "1: the step `A` has no text"),

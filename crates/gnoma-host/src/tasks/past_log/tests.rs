@@ -54,7 +54,7 @@ fn release(version: &str) -> Vec<Record> {
 }
 
 #[tokio::test]
-async fn only_changed_sessions_are_read_again_and_copies_of_forks_are_left_out() {
+async fn task_history_rereads_only_changed_sessions_and_skips_forks() {
     let folder = tempfile::tempdir().unwrap();
     let (store, file) = (open(folder.path()), folder.path().join("read/p.jsonl"));
     let project = Path::new(PROJECT);
@@ -88,7 +88,7 @@ async fn only_changed_sessions_are_read_again_and_copies_of_forks_are_left_out()
 }
 
 #[tokio::test]
-async fn a_file_that_is_too_large_is_written_anew() {
+async fn oversized_task_history_file_is_rewritten() {
     let folder = tempfile::tempdir().unwrap();
     let (store, file) = (open(folder.path()), folder.path().join("p.jsonl"));
     store.begin(NewSession { at_ms: 1, ..NewSession::default() }).await.unwrap();

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_is_read_once_under_either_name() {
+    fn reasoning_and_reasoning_content_fields_are_not_read_twice() {
         let content = stream(
             Chat::default(),
             &[
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn details_are_put_together_and_kept_as_the_signature() {
+    fn reasoning_details_are_merged_into_the_signature() {
         let response = stream(
             Chat::default(),
             &[
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn details_that_only_repeat_the_words_are_not_kept() {
+    fn reasoning_details_without_new_information_are_dropped() {
         let response = stream(
             Chat::default(),
             &[r#"{"reasoning":"Hm","reasoning_details":[{"type":"reasoning.text","text":"Hm"}]}"#],
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_reasoning_is_a_block_without_words() {
+    fn encrypted_reasoning_is_a_thinking_block_without_text() {
         let response = stream(
             Chat::default(),
             &[
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_text_and_stops_as_one() {
+    fn refusal_delta_is_text_with_stop_reason_refusal() {
         let response = stream(
             Chat::default(),
             &[r#"{"content":null,"refusal":"I can"}"#, r#"{"refusal":"not"}"#],
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_keeps_the_signature_of_google() {
+    fn tool_call_keeps_the_google_thought_signature() {
         let call = r#"{"id":"","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"sig"}}}"#;
         let response = stream(Chat::default(), &[&format!(r#"{{"tool_calls":[{call}]}}"#)], "stop");
         let call = response.tool_calls().next().unwrap();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_call_of_old_models_is_a_call() {
+    fn legacy_function_call_is_decoded_as_a_tool_call() {
         let response = stream(
             Chat::default(),
             &[

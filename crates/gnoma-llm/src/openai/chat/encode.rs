@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_goes_back_in_the_field_it_came_in() {
+    fn reasoning_is_sent_back_in_the_field_it_came_in() {
         let plain = said(vec![thought("hm", None, None), Content::from_text("4")], Some(target()));
         assert_eq!(
             encoded(&plain),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_thought_or_signed_stays_at_home() {
+    fn reasoning_and_signatures_of_other_models_are_not_sent() {
         let content = vec![thought("hm", None, Some("[1]")), Content::ToolCall(call())];
         let item = encoded(&said(content, None));
         let function = json!({"name": "fs_read", "arguments": "{}"});
@@ -283,21 +283,21 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_that_is_no_list_is_not_sent() {
+    fn non_list_reasoning_signature_is_not_sent() {
         let content = vec![thought("", None, Some("sig==")), Content::from_text("4")];
         let item = encoded(&said(content, Some(target())));
         assert_eq!(item, json!([{"role": "assistant", "content": "4"}]));
     }
 
     #[test]
-    fn the_signature_of_google_goes_back_on_its_call() {
+    fn google_thought_signature_is_sent_back_with_its_tool_call() {
         let item = encoded(&said(vec![Content::ToolCall(call())], Some(target())));
         let extra = json!({"google": {"thought_signature": "google"}});
         assert_eq!(item[0]["tool_calls"][0]["extra_content"], extra);
     }
 
     #[test]
-    fn results_come_first_and_their_pictures_after_all_of_them() {
+    fn tool_result_images_follow_after_all_tool_messages() {
         let mut shows = ToolResult::from_text(&call(), "see", false);
         let picture = Image::from_bytes("image/png", b"png");
         shows.parts.push(ResultPart::Image(picture));
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn long_ids_are_shortened_and_others_left_alone() {
+    fn long_tool_call_ids_are_shortened() {
         assert_eq!(call_id("functions.read:0", 40), "functions.read:0");
         let long = "x".repeat(41);
         assert!(call_id(&long, 40).len() <= 40);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn effort_is_said_as_the_server_hears_it() {
+    fn reasoning_effort_is_encoded_in_the_field_of_the_server() {
         let told = |field, effort, must_call| {
             let quirks = Quirks { effort: field, ..Quirks::COMPATIBLE };
             serde_json::to_value(effort_setting(&quirks, "gpt-5", (effort, None), must_call))
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn deepseek_gets_no_pictures_and_a_thought_with_every_call() {
+    fn deepseek_gets_no_images_and_reasoning_content_with_every_tool_call() {
         let deepseek = crate::Profile::find_known("deepseek").unwrap().quirks;
         let (names, target) = (NameMap::default(), target());
         let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_has_the_name_the_server_knows() {
+    fn max_output_tokens_field_name_depends_on_the_server() {
         let request = ModelRequest {
             model: "m".into(),
             system: "".into(),

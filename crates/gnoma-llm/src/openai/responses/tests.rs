@@ -39,7 +39,7 @@ const COMPLETED: &str =
     r#"{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}"#;
 
 #[test]
-fn reasoning_calls_and_text_are_read_in_order() {
+fn responses_stream_decodes_reasoning_text_and_calls_in_order() {
     let response = stream(&[
         r#"{"type":"response.created","response":{"id":"r","model":"m","status":"in_progress","output":[]}}"#,
         r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"rs","summary":[]}}"#,
@@ -74,7 +74,7 @@ fn reasoning_calls_and_text_are_read_in_order() {
 }
 
 #[test]
-fn what_never_came_as_deltas_is_taken_from_the_whole() {
+fn responses_content_without_deltas_is_taken_from_the_done_record() {
     let done = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"type":"output_text","text":"hello"}]}}"#;
     assert_eq!(stream(&[done, COMPLETED]).content, [text("hello")]);
     let only_the_end = r#"{"type":"response.completed","response":{"output":[
@@ -91,7 +91,7 @@ fn what_never_came_as_deltas_is_taken_from_the_whole() {
 }
 
 #[test]
-fn arguments_that_are_written_in_another_way_at_the_end_are_those_of_the_pieces() {
+fn responses_tool_arguments_of_deltas_win_over_a_reformatted_done_record() {
     let added = r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"fc","call_id":"c","name":"fs_read","arguments":""}}"#;
     let done = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"fc","call_id":"c","name":"fs_read","arguments":"{\"path\": \"a\", \"last\": 1}"}}"#;
     let pieces = [
@@ -109,7 +109,7 @@ fn arguments_that_are_written_in_another_way_at_the_end_are_those_of_the_pieces(
 }
 
 #[test]
-fn ids_may_change_and_the_last_record_holds() {
+fn responses_item_ids_may_change_and_the_last_record_wins() {
     let response = stream(&[
         r#"{"type":"response.created","response":{"id":"r1","model":"m"}}"#,
         r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"a"}}"#,
@@ -125,7 +125,7 @@ fn ids_may_change_and_the_last_record_holds() {
 }
 
 #[test]
-fn servers_that_leave_out_indices_and_names_are_understood() {
+fn responses_records_without_index_or_name_are_decoded() {
     let response = stream(&[
         r#"{"type":"response.output_item.added","item":{"type":"message"}}"#,
         r#"{"type":"response.output_text.delta","delta":"x"}"#,
@@ -141,7 +141,7 @@ fn servers_that_leave_out_indices_and_names_are_understood() {
 }
 
 #[test]
-fn endings_have_their_reasons() {
+fn responses_status_and_incomplete_details_are_mapped_to_stop_reasons() {
     let end = |status: &str, reason: &str, output: Value| {
         let details = json!({ "reason": reason });
         let body =
@@ -175,7 +175,7 @@ fn endings_have_their_reasons() {
 }
 
 #[test]
-fn failures_come_in_every_form() {
+fn responses_errors_of_every_shape_are_reported() {
     let limit = r#"{"code":"rate_limit_exceeded","message":"slow down"}"#;
     for record in [
         format!(r#"{{"type":"error","error":{limit}}}"#),
@@ -201,7 +201,7 @@ fn failures_come_in_every_form() {
 }
 
 #[test]
-fn tokens_are_counted_once() {
+fn responses_usage_counts_cached_and_reasoning_tokens_once() {
     let usage = |usage: Value| {
         let body = json!({"status": "completed", "output": [], "usage": usage});
         decode(&[&body.to_string()], true).unwrap().usage
@@ -231,7 +231,7 @@ fn assistant(content: Vec<Content>, model: &str) -> Message {
 }
 
 #[test]
-fn reasoning_goes_back_to_its_model_as_the_item_it_was() {
+fn responses_reasoning_items_are_sent_back_to_their_own_model() {
     let call = ToolCall::new(CallId::new("c"), "fs.read", RawJson::parse("{\"a\" : 1}").unwrap());
     let content = vec![
         thinking("one", None, "rs"),
@@ -256,7 +256,7 @@ fn reasoning_goes_back_to_its_model_as_the_item_it_was() {
 }
 
 #[test]
-fn what_is_read_goes_back_as_it_came() {
+fn responses_output_items_round_trip_to_input_items() {
     let raw = r#"{"id":"rt","type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"why"}]}"#;
     let seen = r#"{"id":"rs","type":"reasoning","summary":[{"type":"summary_text","text":"how"}],"encrypted_content":"E"}"#;
     let call =
@@ -270,7 +270,7 @@ fn what_is_read_goes_back_as_it_came() {
 
 /// The models that tell remarks from answers want to be told in turn.
 #[test]
-fn the_phase_of_a_message_goes_back_with_it() {
+fn responses_message_phase_is_sent_back_to_its_model() {
     let remark = r#"{"type":"message","phase":"commentary","content":[{"type":"output_text","text":"I look."}]}"#;
     let answer = r#"{"type":"message","phase":"final_answer","content":[{"type":"output_text","text":"Done."}]}"#;
     let plain =
@@ -297,7 +297,7 @@ fn the_phase_of_a_message_goes_back_with_it() {
 }
 
 #[test]
-fn foreign_ids_and_broken_arguments_are_made_sendable() {
+fn responses_overlong_call_ids_and_broken_arguments_are_made_valid() {
     let mut call = ToolCall::new(
         CallId::new("ä".repeat(40)),
         "gone.tool",
@@ -325,7 +325,7 @@ fn foreign_ids_and_broken_arguments_are_made_sendable() {
 }
 
 #[test]
-fn a_user_shows_words_and_pictures() {
+fn responses_user_message_encodes_text_and_images() {
     let words = Content::Text(Text { text: "what?".into(), signature: None });
     let image = Content::Image(Image::from_bytes("image/png", b"p"));
     let message = Message::user(vec![words, image]).unwrap();
@@ -357,7 +357,7 @@ fn request(model: &str) -> ModelRequest {
 }
 
 #[test]
-fn a_request_stores_nothing_and_asks_only_for_what_is_wanted() {
+fn responses_request_sets_store_false_and_omits_unset_options() {
     let plain = body(&request("gpt-5.5"));
     let expected = json!({"model": "gpt-5.5", "instructions": "Be brief.", "stream": true, "store": false,
         "include": ["reasoning.encrypted_content"],

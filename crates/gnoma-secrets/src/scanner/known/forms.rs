@@ -293,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn digits_of_a_value_stand_in_what_holds_it(
+        fn base64_form_of_a_secret_is_found_at_any_offset_in_encoded_text(
             before in prop::collection::vec(any::<u8>(), 0..9),
             value in prop::collection::vec(any::<u8>(), 8..40),
             after in prop::collection::vec(any::<u8>(), 0..9),
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn words_have_the_byte_order_of_dumps() {
+    fn hex_dump_words_use_little_endian_byte_order() {
         let word = |word| format!("{:04x}", u16::from_le_bytes(word));
         assert_eq!(
             **write_words::<2>(b"ghp_", 0, word),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_of_eighty_five_are_those_of_their_tools() {
+    fn base85_and_uuencode_forms_match_their_reference_tools() {
         // By Python: a85encode, b85encode; by ZeroMQ's specification 32.
         assert_eq!(**in_base85(b"Man sure", 0, &ASCII85), *b"9jqo^F*2M7");
         assert_eq!(**in_base85(b"Man sure", 0, RFC1924), *b"O<`^zb9HiM");

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_lists_that_count_stand_in_a_row() {
+    fn secret_split_into_numbered_list_entries_is_joined() {
         for list in [
             r#"{"0":"gh","1":"p7","2":"Kq","3":"9"}"#,
             r#"[(0, 'gh'), (1, 'p7'), (2, 'Kq'), (3, '9')]"#,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_read_down_their_columns() {
+    fn secret_split_down_table_columns_is_joined() {
         assert_eq!(text(down_columns(b"gh    Kq\np7    9\n\nwords of a line\n")), "ghp7Kq9");
         assert_eq!(text(down_columns(b"gh\tKq\tx\np7\t9\n")), "ghp7Kq9x");
         assert_eq!(text(down_columns(b"one line  of it\nand another\n")), "");

@@ -103,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_letter_knows_where_it_stood(
+        fn extracted_letters_map_back_to_their_origin(
             pieces in prop::collection::vec("[a-zA-Z0-9]{0,9}[ +\n\u{e9}-]{0,3000}", 0..8),
         ) {
             let text = pieces.concat().into_bytes();

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_behind_numbers_and_dates_stand_in_a_row() {
+    fn secret_split_across_numbered_or_git_blame_lines_is_joined() {
         assert_eq!(last(b"1\tg\n2:h\n10\tp\n"), "ghp");
         assert_eq!(last(b"x;\n1\tg\n2:h\n10\tp\n}\n3 y\n"), "ghp");
         let blamed = b"^a1 (Me 2020-01-01 1) g\n^a1 (Me 2020-01-01 2) h\nx p";

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_stand_for_plain_ones() {
+    fn styled_unicode_letters_map_to_plain_letters() {
         for (drawn, expected) in [
             ("ｇｈｐ＿Ａ１", "ghp_A1"),
             ("ⓖⓗⓟⒶ①⓪", "ghpA10"),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_between_them_stays_where_it_was() {
+    fn decoding_styled_letters_preserves_surrounding_bytes() {
         let text =
             b"a \xff\xef\xbd\x87\xef\xbd\x88\xef\xbd\x90\xef\xbd\x87\xef\xbd\x88\xef\xbd\x90\
             \xef\xbd\x87\xef\xbd\x88 b";

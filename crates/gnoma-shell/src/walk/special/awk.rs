@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_that_only_print_are_harmless() {
+    fn awk_programs_that_only_print_are_read_only() {
         for program in [
             "{print $1}",
             "$3>1000{print $1}",
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_do_more_are_found() {
+    fn awk_programs_that_run_or_write_are_not_read_only() {
         for program in [
             "BEGIN{system(\"id\")}",
             "{print > \"/tmp/x\"}",

@@ -44,7 +44,7 @@ mod tests {
     use super::after_list;
 
     #[test]
-    fn a_list_that_all_read_alike_is_passed_over() {
+    fn bracket_expression_with_one_meaning_is_skipped() {
         for (text, rest) in [
             ("a-z]+/", "+/"),
             ("^ \\t]*x", "*x"),
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_ends_elsewhere_to_some_is_not() {
+    fn ambiguous_bracket_expression_is_rejected() {
         for text in ["]/]", "^]/]", "a/]", "[.].]]", "[=x=]]", "a\\]", "a", "[:al]/", "a\n]"] {
             assert_eq!(after_list(text, '/'), None, "{text}");
         }

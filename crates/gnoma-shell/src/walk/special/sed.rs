@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_that_only_print_are_harmless() {
+    fn sed_scripts_that_only_print_are_read_only() {
         for script in [
             "1,5p",
             "$p",
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_that_run_read_or_write_are_not() {
+    fn sed_scripts_that_run_or_access_files_are_not_read_only() {
         for script in [
             "1e id",
             "e",

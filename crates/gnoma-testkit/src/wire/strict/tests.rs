@@ -127,7 +127,7 @@ fn chat(mut answer: Value, named: bool) -> Value {
 }
 
 #[test]
-fn what_is_right_is_taken() {
+fn strict_wire_check_accepts_valid_requests() {
     for wire in Wire::ALL {
         assert_eq!(violations(wire, &legal(wire)), [""; 0], "{wire:?}");
     }
@@ -223,7 +223,7 @@ fn plant(body: &mut Value, place: &str, value: Value) {
 }
 
 #[test]
-fn the_head_is_looked_at_too() {
+fn strict_wire_check_also_covers_method_path_and_headers() {
     for wire in Wire::ALL {
         let mut request = request(wire, &legal(wire));
         request.method = "PUT".to_owned();

@@ -366,14 +366,14 @@ mod tests {
     ];
 
     #[test]
-    fn near_misses_land_and_unchanged_lines_keep_their_bytes() {
+    fn fuzzy_edit_applies_and_preserves_bytes_of_unchanged_lines() {
         for (name, file, old, new, result) in NEAR_MISSES {
             assert_eq!(made(file, old, new), result, "{name}");
         }
     }
 
     #[test]
-    fn a_loose_match_is_told() {
+    fn fuzzy_edit_reports_its_match_tolerance() {
         let file = b"x\n\tif a {\n\t\tb\n\t}\n";
         let place = applied(file, &[edit("  if a {\n    b\n  }", "")]).places.remove(0);
         let expected =
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loose_match_in_two_places_is_refused() {
+    fn fuzzy_edit_with_two_matches_is_ambiguous() {
         let expected = Cause::Ambiguous {
             count: 2,
             lines: vec![1, 3],
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_files_stay_windows_files() {
+    fn edit_preserves_crlf_line_endings() {
         assert_eq!(made("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\nz\n"), "x\r\ny\r\nz\r\nc\r\n");
         assert_eq!(made("a\r\nb\r\n", "b", "b\nc"), "a\r\nb\r\nc\r\n");
         assert_eq!(made("a\r\nb\r\n", "\nb", "\nc"), "a\r\nc\r\n");
@@ -412,19 +412,19 @@ mod tests {
     }
 
     #[test]
-    fn a_text_with_both_line_ends_in_two_places_is_ambiguous() {
+    fn edit_that_matches_with_crlf_and_lf_is_ambiguous() {
         assert!(matches!(cause(b"a\r\nb\na\nb\n", &[edit("a\nb", "c")]), Cause::Ambiguous { .. }));
     }
 
     #[test]
-    fn marks_bad_bytes_and_missing_line_ends_survive() {
+    fn edit_preserves_bom_invalid_utf8_and_a_missing_final_newline() {
         let file = b"\xef\xbb\xbf\tone\r\n\xe9\xff two\r\nthree";
         let edits = [edit("    one", "    ONE"), edit("three", "four")];
         assert_eq!(applied(file, &edits).content, b"\xef\xbb\xbf\tONE\r\n\xe9\xff two\r\nfour");
     }
 
     #[test]
-    fn shown_bad_bytes_can_be_matched_but_not_written() {
+    fn edit_matches_replacement_characters_but_cannot_write_them() {
         let file = b"caf\xe9 = 1\nx = 1\n";
         let kept = [edit("caf\u{fffd} = 1\nx = 1", "caf\u{fffd} = 1\nx = 2")];
         assert_eq!(applied(file, &kept).content, b"caf\xe9 = 1\nx = 2\n");
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_build_on_each_other_all_or_none() {
+    fn multiple_edits_apply_in_order_all_or_none() {
         let both = [edit("a", "b"), edit("b", "c")];
         assert_eq!(applied(b"a", &both).content, b"c");
         let error = apply_edits(b"a\n", &[edit("a", "b"), edit("nowhere", "c")]).unwrap_err();
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_not_there_comes_back_with_the_nearest_lines() {
+    fn edit_without_a_match_returns_the_nearest_lines() {
         let file = b"fn a() {\n    let total = 1;\n}\n";
         let Cause::NotFound { nearest: Some(nearest), new_at } =
             cause(file, &[edit("let totals = 2;", "let total = 1;")])
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_no_change_are_refused() {
+    fn edit_with_empty_or_unchanged_text_is_refused() {
         assert_eq!(cause(b"a", &[edit("", "b")]), Cause::Empty);
         assert_eq!(cause(b"a", &[edit("a", "a")]), Cause::NoChange);
     }
@@ -495,7 +495,7 @@ mod tests {
         /// A loose edit is made in one place, that place says what was asked for (but for what was
         /// overlooked), no other lines say it too, and every other byte stays.
         #[test]
-        fn nothing_is_ever_changed_in_a_wrong_place(
+        fn fuzzy_edit_never_changes_a_wrong_place(
             original in text(0..8), other in text(1..4), from_file: bool,
             at in 0_usize..8, indents in prop::collection::vec(0_usize..3, 1..4),
         ) {
@@ -524,7 +524,7 @@ mod tests {
 
         /// A text that is there once is replaced as `str::replacen` replaces it.
         #[test]
-        fn a_unique_exact_edit_is_replacen(
+        fn unique_exact_edit_equals_str_replacen(
             before in "[a-z \n]{0,30}", old in "[A-Z \n]{1,8}", after in "[a-z \n]{0,30}", new in "[a-zé \n]{0,8}",
         ) {
             let original = format!("{before}{old}{after}");
@@ -535,7 +535,7 @@ mod tests {
 
         /// `replace_all` is `str::replace`.
         #[test]
-        fn replace_all_is_replace(
+        fn edit_with_replace_all_equals_str_replace(
             before in "[ab\n]{0,15}", old in "[ab\n]{1,3}", after in "[ab\n]{0,15}", new in "[cd\n]{0,3}",
         ) {
             prop_assume!(old != new);
@@ -546,7 +546,7 @@ mod tests {
 
         /// Moving a block sideways does not keep an edit of it from landing as if it had not moved.
         #[test]
-        fn a_moved_block_is_edited_where_it_is(
+        fn edit_of_a_reindented_block_applies_with_its_indentation(
             depths in prop::collection::vec(0_usize..3, 2..6), shift in 1_usize..5, changed in 0_usize..6, tabs: bool,
         ) {
             let unit = if tabs { "\t" } else { "    " };
@@ -565,7 +565,7 @@ mod tests {
 
         /// Any bytes and any edits: an answer, never a panic; and no edits, no change.
         #[test]
-        fn any_input_has_an_answer(
+        fn edit_of_any_bytes_never_panics(
             original in prop::collection::vec(any::<u8>(), 0..60), old in "\\PC{0,6}", new in "\\PC{0,6}", every: bool,
         ) {
             prop_assert_eq!(&applied(&original, &[]).content, &original);

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn each_step_overlooks_more() {
+    fn each_match_tolerance_step_folds_more_differences() {
         let text = "\t a\u{a0}  “b” – e\u{301}…  \r\n";
         assert_eq!(
             MatchTolerance::STEPS.map(|looseness| folded(text, looseness)),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_inside_a_folded_character_has_no_original() {
+    fn range_inside_a_folded_character_has_no_original_range() {
         let folded = FoldedText::from_bytes("a…b".as_bytes(), MatchTolerance::UnicodeForm);
         assert_eq!(folded.text, "a...b");
         assert_eq!(folded.original_range(&(1..4)), Some(1..4));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_after_white_space_is_not_folded_with_it() {
+    fn combining_mark_after_white_space_is_not_folded_with_it() {
         let folded = FoldedText::from_bytes(&[14, 11, 9, 214, 145], MatchTolerance::Spacing);
         assert_eq!(folded.text, "\u{e} \u{591}");
         assert_eq!(folded.original_range(&(1..2)), Some(1..3));
@@ -230,7 +230,7 @@ mod tests {
     proptest! {
         /// Lines stay lines, the whole text stands for itself, and folding twice changes nothing.
         #[test]
-        fn folding_keeps_lines(bytes in prop::collection::vec(any::<u8>(), 0..80), step in 0_usize..4) {
+        fn folding_preserves_line_count_and_is_idempotent(bytes in prop::collection::vec(any::<u8>(), 0..80), step in 0_usize..4) {
             let folded = FoldedText::from_bytes(&bytes, MatchTolerance::STEPS[step]);
             let ends = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'\n').count();
             prop_assert_eq!(ends(&bytes), ends(folded.text.as_bytes()));

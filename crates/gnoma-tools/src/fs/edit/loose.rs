@@ -195,20 +195,20 @@ mod tests {
     }
 
     #[test]
-    fn words_are_never_split() {
+    fn fuzzy_match_never_splits_a_word() {
         assert_eq!(found("append\n\tfoo()\n", "end\nfoo()"), None);
         assert_eq!(found("end\n\tfoo()\n", "end\nfoo()").as_deref(), Some("end\n\tfoo()"));
     }
 
     #[test]
-    fn white_space_at_an_edge_means_the_edge_of_a_line() {
+    fn fuzzy_match_of_edge_white_space_requires_a_line_edge() {
         assert_eq!(found("if (a) return x;\n", "    return x;"), None);
         assert_eq!(found("\treturn x;\n", "    return x;").as_deref(), Some("\treturn x;"));
         assert_eq!(found("a = 1 + 2\n", "a = 1  "), None);
     }
 
     #[test]
-    fn the_strictest_step_with_a_match_decides() {
+    fn fuzzy_match_uses_the_strictest_tolerance_that_matches() {
         let content = "  a b  \n\ta b\n";
         let found =
             find_loosely(content.as_bytes(), SoughtText::new("  a b\n", "")).unwrap().unwrap();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_alone_matches_nothing() {
+    fn fuzzy_match_of_white_space_alone_finds_nothing() {
         assert_eq!(found("a\n\n\nb", " \n \n"), None);
     }
 }

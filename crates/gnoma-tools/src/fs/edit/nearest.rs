@@ -147,14 +147,14 @@ mod tests {
     const FILE: &str = "fn main() {\n    let total = sum(&values);\n    println!(\"{total}\");\n}\n\nfn other() {\n    nothing_like_it();\n}\n";
 
     #[test]
-    fn a_misremembered_line_is_found() {
+    fn nearest_lines_include_a_slightly_different_line() {
         let found = find_nearest(FILE.as_bytes(), "let total = sum(values)").unwrap();
         assert_eq!(found.first_line, 1);
         assert_eq!(found.lines[1], "    let total = sum(&values);");
     }
 
     #[test]
-    fn a_block_is_found_as_a_block() {
+    fn nearest_lines_of_a_block_are_a_block() {
         let found =
             find_nearest(FILE.as_bytes(), "\nfn other() {\n    nothing_likes_it();\n}\n").unwrap();
         assert_eq!(found.first_line, 5);
@@ -162,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_alike_is_said_to_be_nothing() {
+    fn nearest_lines_of_unrelated_text_are_none() {
         assert_eq!(find_nearest(FILE.as_bytes(), "SELECT * FROM users"), None);
         assert_eq!(find_nearest(b"", "anything"), None);
         assert_eq!(find_nearest(FILE.as_bytes(), " \n "), None);
     }
 
     #[test]
-    fn long_windows_are_cut() {
+    fn nearest_lines_are_truncated_to_a_limit() {
         let file: String = (0..200).map(|n| format!("line number {n}\n")).collect();
         let found = find_nearest(file.as_bytes(), &file.replace("number", "numbers")).unwrap();
         assert_eq!(found.lines.len(), MAX_LINES);

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_an_edit_repeats_keep_their_bytes() {
+    fn fuzzy_edit_preserves_bytes_of_repeated_lines() {
         let there = "\tsay(“a”);  \r\n\tb();".as_bytes();
         let made =
             rebuilt(there, "    say(\"a\");\n    b();", "    say(\"a\");\n    c();\n    b();");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_kept_but_never_invented() {
+    fn fuzzy_edit_preserves_invalid_utf8_but_never_adds_it() {
         let there = b"caf\xe9\n  b";
         let kept = rebuilt(there, "caf\u{fffd}\nb", "caf\u{fffd}\nc");
         assert_eq!(kept.unwrap(), b"caf\xe9\n  c");

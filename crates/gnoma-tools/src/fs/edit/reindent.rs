@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shift_moves_every_line_by_the_same() {
+    fn reindent_shifts_every_line_by_the_same_amount() {
         let pairs = [("if x {", "    if x {"), ("    y", "        y")];
         assert_eq!(moved(&pairs, "    z"), "        z");
         assert_eq!(moved(&pairs, "        deeper"), "            deeper");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn spaces_become_tabs_where_the_file_has_tabs() {
+    fn reindent_converts_spaces_to_the_tabs_of_the_file() {
         let pairs = [("    a", "\ta"), ("        b", "\t\tb")];
         assert_eq!(moved(&pairs, "            c"), "\t\t\tc");
         assert_eq!(moved(&[("\ta", "  a")], "\t\tb"), "    b");
@@ -149,13 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn narrow_levels_become_wide_ones() {
+    fn reindent_converts_the_indentation_width() {
         let pairs = [("a", "a"), ("  b", "    b")];
         assert_eq!(moved(&pairs, "    c"), "        c");
     }
 
     #[test]
-    fn a_line_that_fits_no_pair_and_a_blank_line_stay() {
+    fn reindent_leaves_unmatched_and_blank_lines_alone() {
         assert_eq!(moved(&[("\ta", "\t\ta")], "  b"), "  b");
         assert_eq!(moved(&[("a", "  a")], "   "), "   ");
         assert_eq!(moved(&[], "  b"), "  b");

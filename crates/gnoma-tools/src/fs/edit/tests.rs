@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{ToolOptions, fs::testing::Bench};
 
 #[tokio::test]
-async fn an_edit_is_made_and_shown() {
+async fn edit_changes_the_file_and_returns_a_diff() {
     let bench = Bench::new();
     bench.put("a.rs", "fn a() {}\nfn b() {}\nfn c() {}\n");
     let arguments = json!({"path": "a.rs", "old_string": "b()", "new_string": "bee()"});
@@ -23,7 +23,7 @@ async fn an_edit_is_made_and_shown() {
 }
 
 #[tokio::test]
-async fn the_answer_tells_a_loose_match_and_the_hunk() {
+async fn edit_result_reports_a_fuzzy_match_and_the_diff_hunk() {
     let bench = Bench::new();
     bench.put("a.py", "class A:\n    def f(self):\n        return 1\n");
     let text = bench
@@ -58,7 +58,7 @@ async fn several_edits_are_all_made_or_none() {
 }
 
 #[tokio::test]
-async fn refusals_say_what_to_do() {
+async fn edit_errors_say_what_to_do() {
     let bench = Bench::new();
     bench.put("a.txt", "alpha beta\ngamma\nalpha beta\n");
     bench.put("dir/x", "");
@@ -82,7 +82,7 @@ async fn refusals_say_what_to_do() {
 }
 
 #[tokio::test]
-async fn an_empty_old_text_makes_a_new_file() {
+async fn edit_with_an_empty_old_string_creates_a_new_file() {
     let bench = Bench::new();
     let output = bench
         .output("fs.edit", json!({"path": "new/a", "old_string": "", "new_string": "x\n"}))
@@ -120,7 +120,7 @@ async fn editing_an_unread_file_does_not_count_as_reading_it() {
 }
 
 #[tokio::test]
-async fn bytes_outside_the_edit_survive() {
+async fn edit_preserves_bytes_outside_the_edited_text() {
     let bench = Bench::new();
     let files: [(&[u8], &[u8]); 5] = [
         (b"\xef\xbb\xbfa\r\nKEY\r\nb\r\n", b"\xef\xbb\xbfa\r\n1\r\n2\r\nb\r\n"),
@@ -139,7 +139,7 @@ async fn bytes_outside_the_edit_survive() {
 }
 
 #[tokio::test]
-async fn links_and_permission_bits_survive() {
+async fn edit_preserves_symlinks_and_permission_bits() {
     let bench = Bench::new();
     bench.put("bin/run", "old");
     fs::set_permissions(bench.path("bin/run"), fs::Permissions::from_mode(0o755)).unwrap();
@@ -171,7 +171,7 @@ async fn byte_order_mark_in_an_edit_is_that_of_the_file() {
 }
 
 #[tokio::test]
-async fn files_above_the_limit_are_left_alone() {
+async fn edit_refuses_files_above_the_size_limit() {
     let bench = Bench::with(&ToolOptions { max_file_bytes: 16, ..ToolOptions::default() });
     bench.put("big", "more than sixteen bytes");
     bench.put("small", "ab");
@@ -184,7 +184,7 @@ async fn files_above_the_limit_are_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn edits_side_by_side_lose_nothing() {
+async fn parallel_edits_of_one_file_lose_no_change() {
     let bench = Bench::new();
     let lines: String = (0..8).map(|n| format!("line {n};\n")).collect();
     bench.put("a", &lines);
@@ -218,7 +218,7 @@ async fn edits_side_by_side_lose_nothing() {
 }
 
 #[tokio::test]
-async fn a_guess_at_a_file_that_was_not_read_is_answered_with_the_file() {
+async fn failed_edit_of_an_unread_file_returns_its_content() {
     let bench = Bench::new();
     bench.put("m.py", "def double(x):\n    return x + 1\n");
     let guess =

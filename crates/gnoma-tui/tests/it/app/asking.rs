@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_question_shows_all_and_takes_every_answer() {
+fn permission_question_shows_the_whole_command_and_takes_every_answer() {
     let answers = [
         ("y", PermissionAnswer::Allow),
         ("enter", PermissionAnswer::Allow),
@@ -53,7 +53,7 @@ fn a_question_shows_all_and_takes_every_answer() {
 }
 
 #[test]
-fn a_refusal_with_words_tells_them_to_the_model() {
+fn denial_reason_is_sent_to_the_model() {
     let mut scene = Scene::new();
     scene
         .running("clean up")
@@ -76,7 +76,7 @@ fn a_refusal_with_words_tells_them_to_the_model() {
 }
 
 #[test]
-fn words_for_a_question_that_is_gone_are_kept() {
+fn denial_reason_of_an_ended_question_stays_in_the_editor() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("r").write("because");
     scene.ends(Outcome::Cancelled, &[]);
@@ -84,7 +84,7 @@ fn words_for_a_question_that_is_gone_are_kept() {
 }
 
 #[test]
-fn questions_wait_for_each_other_and_for_the_end_of_a_sentence() {
+fn permission_questions_queue_and_wait_until_typing_pauses() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).write("please say");
     scene.asks("c1", "rm one").asks("c2", "rm two").write(" anything");
@@ -110,7 +110,7 @@ fn questions_wait_for_each_other_and_for_the_end_of_a_sentence() {
 }
 
 #[test]
-fn a_pause_in_a_sentence_does_not_answer_a_question_nobody_has_seen() {
+fn typing_pause_does_not_answer_an_unseen_permission_question() {
     let mut scene = Scene::new();
     scene.running("clean up").write("make it").wait(10_000).asks("c1", "rm one").wait(100);
     scene.write(" all").wait(200).write("a");
@@ -119,7 +119,7 @@ fn a_pause_in_a_sentence_does_not_answer_a_question_nobody_has_seen() {
 }
 
 #[test]
-fn an_answer_that_did_not_arrive_is_asked_for_again() {
+fn answer_that_the_session_refused_is_asked_for_again() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(10_000).asks("c1", "rm one").slow().keys("y").refuses();
     assert!(scene.live().contains("Run this command?"));
@@ -129,7 +129,7 @@ fn an_answer_that_did_not_arrive_is_asked_for_again() {
 }
 
 #[test]
-fn control_c_at_a_question_stops_the_turn() {
+fn ctrl_c_at_a_permission_question_stops_the_turn() {
     let mut scene = Scene::new();
     scene.running("clean up").write("draft").wait(10_000).asks("c1", "rm one").wait(1_000);
     scene.keys("ctrl+c");
@@ -138,7 +138,7 @@ fn control_c_at_a_question_stops_the_turn() {
 }
 
 #[test]
-fn a_question_that_somebody_else_answered_goes_away() {
+fn permission_question_answered_in_another_window_disappears() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build");
     let (call, reason) = (CallId::new("c1"), "another window".to_owned());
@@ -172,7 +172,7 @@ fn an_edit_shows_its_diff() {
 }
 
 #[test]
-fn modes_are_cycled_and_the_dangerous_one_is_confirmed_once() {
+fn shift_tab_cycles_permission_modes_and_bypass_needs_confirmation() {
     let mut scene = Scene::new();
     let mut modes = Vec::new();
     for _ in 0..4 {
@@ -199,7 +199,7 @@ fn modes_are_cycled_and_the_dangerous_one_is_confirmed_once() {
 }
 
 #[test]
-fn a_lasting_yes_holds_where_the_person_says() {
+fn always_rule_is_saved_in_the_chosen_scope() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("s");
     insta::assert_snapshot!(scene.live(), @r"
@@ -227,7 +227,7 @@ fn a_lasting_yes_holds_where_the_person_says() {
 }
 
 #[test]
-fn a_lasting_yes_is_for_the_session_again_after_all_scopes() {
+fn always_scope_cycles_back_to_the_session() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("s s a");
     let call = CallId::new("c1");
@@ -235,7 +235,7 @@ fn a_lasting_yes_is_for_the_session_again_after_all_scopes() {
 }
 
 #[test]
-fn the_rule_of_a_lasting_yes_can_be_written_anew() {
+fn always_rule_can_be_edited_before_it_is_saved() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("e");
     insta::assert_snapshot!(scene.live(), @r"
@@ -259,7 +259,7 @@ fn the_rule_of_a_lasting_yes_can_be_written_anew() {
 }
 
 #[test]
-fn a_rule_that_is_left_answers_nothing() {
+fn cancelled_rule_edit_answers_nothing() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build").keys("e x x esc");
     assert!(scene.live().contains("Run this command?") && scene.told().is_empty());
@@ -269,7 +269,7 @@ fn a_rule_that_is_left_answers_nothing() {
 }
 
 #[test]
-fn on_the_smallest_screens_it_is_seen_what_would_run() {
+fn permission_question_on_a_tiny_screen_shows_the_command() {
     let mut scene = Scene::new();
     scene.size = Size::new(20, 5);
     scene.running("clean up").wait(5_000).asks("c1", "rm -rf build");

@@ -33,7 +33,7 @@ impl Scene {
 }
 
 #[test]
-fn a_window_that_comes_to_a_running_turn_shows_the_past_and_the_answer_under_way() {
+fn window_attaching_during_a_turn_shows_history_and_the_streaming_answer() {
     let mut scene = Scene::new();
     scene.slow();
     scene.view = SessionView::new(SessionId::new("s1"), Epoch(3), None);
@@ -50,7 +50,7 @@ fn a_window_that_comes_to_a_running_turn_shows_the_past_and_the_answer_under_way
 }
 
 #[test]
-fn a_session_that_closed_before_the_window_came_says_why_once() {
+fn session_closed_before_attach_shows_the_reason_once() {
     let mut scene = Scene::new();
     scene.view = SessionView::new(SessionId::new("s2"), Epoch(4), None);
     scene.view.info = info();
@@ -63,7 +63,7 @@ fn a_session_that_closed_before_the_window_came_says_why_once() {
 }
 
 #[test]
-fn a_window_that_fell_behind_shows_the_answer_under_way_once() {
+fn window_that_fell_behind_shows_the_streaming_answer_once() {
     let mut scene = Scene::new();
     scene.running("go").event(round(1)).event(text("One, two, "));
     scene.unheard(text("three, ")).unheard(text("four, ")).catches_up();
@@ -74,7 +74,7 @@ fn a_window_that_fell_behind_shows_the_answer_under_way_once() {
 }
 
 #[test]
-fn what_ended_unseen_is_shown_to_its_end_and_what_follows_too() {
+fn turn_that_ended_while_behind_is_shown_to_its_end() {
     let mut scene = Scene::new();
     scene.running("go").event(round(1)).event(text("The first "));
     let ended = Event::TurnEnded {
@@ -95,7 +95,7 @@ fn what_ended_unseen_is_shown_to_its_end_and_what_follows_too() {
 }
 
 #[test]
-fn messages_that_nobody_kept_are_read() {
+fn messages_missing_from_the_snapshot_are_loaded_from_history() {
     let mut scene = Scene::new();
     scene.running("go").slow();
     // Too much for the view.
@@ -106,7 +106,7 @@ fn messages_that_nobody_kept_are_read() {
 }
 
 #[test]
-fn a_question_that_was_answered_while_the_window_was_behind_is_gone() {
+fn permission_question_answered_while_behind_is_removed() {
     let mut scene = Scene::new();
     scene.running("clean up").wait(5_000).asks("c1", "rm one").asks("c2", "rm two");
     let (call, reason) = (CallId::new("c1"), "another window".to_owned());
@@ -116,7 +116,7 @@ fn a_question_that_was_answered_while_the_window_was_behind_is_gone() {
 }
 
 #[test]
-fn a_message_from_another_window_is_seen_and_does_not_take_the_place_of_ones_own() {
+fn message_from_another_window_is_shown_beside_ones_own() {
     let mut scene = Scene::new();
     scene.send("mine here").event(Event::State(SessionState::Active)).appended("theirs, not ours");
     scene.appended("mine here");
@@ -128,7 +128,7 @@ fn a_message_from_another_window_is_seen_and_does_not_take_the_place_of_ones_own
 }
 
 #[test]
-fn a_change_of_the_model_goes_on_and_another_session_begins_anew() {
+fn usage_counts_survive_a_model_change_but_not_a_new_session() {
     let mut scene = Scene::new();
     scene.running("go").ends(complete(), &[]).look();
     scene.another("", 1, 1);
@@ -149,7 +149,7 @@ fn a_change_of_the_model_goes_on_and_another_session_begins_anew() {
 }
 
 #[test]
-fn what_is_looked_up_is_shown_and_can_be_given_up() {
+fn slow_lookup_shows_loading_and_esc_cancels_it() {
     let mut scene = Scene::new();
     scene.slow().send("/resume");
     assert!(!scene.live().contains("loading"));
@@ -163,7 +163,7 @@ fn what_is_looked_up_is_shown_and_can_be_given_up() {
 }
 
 #[test]
-fn what_is_typed_for_a_list_goes_there_when_it_opens() {
+fn keys_typed_for_a_loading_list_are_applied_when_it_opens() {
     let mut scene = Scene::new();
     scene.slow().send("/resume").keys("x backspace down");
     assert_eq!(scene.written(), "");
@@ -181,7 +181,7 @@ fn what_is_typed_for_a_list_goes_there_when_it_opens() {
 }
 
 #[test]
-fn what_fails_is_told_with_what_to_do_about_it() {
+fn failed_request_shows_its_remedy() {
     let mut scene = Scene::new();
     scene.slow().send("/diff");
     let ViewRequest { purpose, .. } = scene.late.pop_back().unwrap();
@@ -192,7 +192,7 @@ fn what_fails_is_told_with_what_to_do_about_it() {
 }
 
 #[test]
-fn a_window_is_left_where_the_session_goes_on() {
+fn detach_leaves_the_window_only_if_the_session_is_served() {
     let mut scene = Scene::new();
     scene.keys("ctrl+\\");
     assert!(scene.live().contains("runs in this window"), "{}", scene.live());
@@ -204,7 +204,7 @@ fn a_window_is_left_where_the_session_goes_on() {
 }
 
 #[test]
-fn an_answer_that_broke_off_with_its_server_is_not_shown_again() {
+fn answer_interrupted_by_a_lost_server_is_not_shown_twice() {
     for (whole, seen) in [("One, two", "One, two"), ("One, two, three", ", three")] {
         let mut scene = Scene::new();
         scene.another("s1", 1, 0).running("go").event(round(1)).event(text("One, two"));
@@ -224,7 +224,7 @@ fn an_answer_that_broke_off_with_its_server_is_not_shown_again() {
 }
 
 #[test]
-fn what_is_written_stays_while_the_server_is_away() {
+fn draft_survives_a_lost_server_connection() {
     let mut scene = Scene::new();
     scene.another("s1", 1, 0).write("half").input(Input::Disconnected { returns: true });
     assert!(scene.said().contains("Lost the connection to the server"));
@@ -235,7 +235,7 @@ fn what_is_written_stays_while_the_server_is_away() {
 }
 
 #[test]
-fn what_is_sent_while_the_server_is_away_goes_once_it_is_back() {
+fn message_sent_while_disconnected_is_delivered_after_reconnect() {
     let mut scene = Scene::new();
     scene.another("s1", 1, 0).input(Input::Disconnected { returns: true });
     scene.write("and now").keys("enter").input(Input::Connected).write("and then").keys("enter");
@@ -248,7 +248,7 @@ fn what_is_sent_while_the_server_is_away_goes_once_it_is_back() {
 }
 
 #[test]
-fn what_was_under_way_when_the_server_went_waits_for_the_person() {
+fn message_in_flight_at_disconnect_is_not_resent_by_itself() {
     let mut scene = Scene::new();
     scene.another("s1", 1, 0).send("may have arrived");
     scene.input(Input::Disconnected { returns: true }).write("and now").keys("enter");
@@ -259,7 +259,7 @@ fn what_was_under_way_when_the_server_went_waits_for_the_person() {
 }
 
 #[test]
-fn what_is_sent_to_a_session_that_does_not_come_back_goes_to_no_other() {
+fn message_for_a_lost_session_is_not_sent_to_another() {
     let mut scene = Scene::new();
     scene.another("s1", 1, 0).input(Input::Disconnected { returns: true });
     scene.write("and now").keys("enter").input(Input::Connected);
@@ -270,7 +270,7 @@ fn what_is_sent_to_a_session_that_does_not_come_back_goes_to_no_other() {
 }
 
 #[test]
-fn a_window_that_comes_to_a_running_turn_counts_each_token_once() {
+fn window_attaching_during_a_turn_counts_each_token_once() {
     let used = |input, turn| Event::Usage {
         round: Usage { input, ..Usage::default() },
         turn: Usage { input: turn, ..Usage::default() },
@@ -314,7 +314,7 @@ fn a_window_that_comes_to_a_running_turn_counts_each_token_once() {
 }
 
 #[test]
-fn what_another_window_has_sent_is_seen_while_it_waits() {
+fn queued_message_of_another_window_is_shown_until_it_is_sent() {
     let mut scene = Scene::new();
     scene.running("go").send("mine, too");
     let queued = |texts: &[&str]| Event::Queued {
@@ -359,7 +359,7 @@ fn new_session_greets_with_what_it_found_and_how_to_resume_the_last_one() {
 }
 
 #[test]
-fn resumed_session_shows_its_past_and_says_which_it_is() {
+fn resumed_session_shows_its_history_and_title() {
     let mut scene = Scene::before_any_event(|options| options.now_ms = 3 * 3_600_000);
     scene.slow();
     scene.view = SessionView::new(SessionId::new("s1"), Epoch(3), None);

@@ -53,7 +53,7 @@ fn a_model_is_chosen_from_a_list_by_name_or_by_number() {
 }
 
 #[test]
-fn models_that_come_later_leave_what_is_chosen_and_come_nowhere_else() {
+fn late_model_list_does_not_move_the_selection_or_enter_other_lists() {
     let mut scene = Scene::new();
     scene.slow().send("/model").keys("up").replies();
     assert!(
@@ -64,7 +64,7 @@ fn models_that_come_later_leave_what_is_chosen_and_come_nowhere_else() {
 }
 
 #[test]
-fn the_ends_of_an_empty_line_are_those_of_the_conversation() {
+fn home_and_end_on_an_empty_line_scroll_the_conversation() {
     let mut scene = Scene::new();
     scene.keys("home end");
     assert_eq!(scene.took(), [Effect::Scroll(isize::MAX), Effect::Scroll(-isize::MAX)]);
@@ -75,7 +75,7 @@ fn the_ends_of_an_empty_line_are_those_of_the_conversation() {
 }
 
 #[test]
-fn a_model_that_the_session_knows_is_pinned_and_let_go_in_the_same_session() {
+fn model_of_the_session_is_pinned_and_unpinned_without_a_switch() {
     let mut scene = Scene::new();
     scene.send("/model opus");
     assert_eq!(scene.told(), [Request::Pin { arm: Some(arm("opus")) }]);
@@ -88,7 +88,7 @@ fn a_model_that_the_session_knows_is_pinned_and_let_go_in_the_same_session() {
 }
 
 #[test]
-fn the_session_is_asked_to_tell_the_past_in_fewer_words() {
+fn compact_command_requests_compaction_after_the_turn() {
     let mut scene = Scene::new();
     scene.send("/compact the parser");
     let focus = "the parser".to_owned();
@@ -101,7 +101,7 @@ fn the_session_is_asked_to_tell_the_past_in_fewer_words() {
 }
 
 #[test]
-fn a_summary_is_shown_edited_and_taken_back() {
+fn compaction_summary_can_be_shown_edited_and_undone() {
     let mut scene = Scene::new();
     scene.send("/compact show");
     assert_eq!(scene.told(), []);
@@ -115,7 +115,7 @@ fn a_summary_is_shown_edited_and_taken_back() {
 }
 
 #[test]
-fn the_notes_for_assistants_are_asked_for() {
+fn init_command_is_sent_as_a_prompt() {
     let mut scene = Scene::new();
     scene.send("/init the release steps");
     let told = scene.told();
@@ -127,7 +127,7 @@ fn the_notes_for_assistants_are_asked_for() {
 }
 
 #[test]
-fn a_turn_can_be_rated_when_it_has_ended() {
+fn ended_turn_can_be_rated_good_or_bad() {
     let mut scene = Scene::new();
     scene.send("/good");
     assert!(scene.live().contains("No answer to rate yet"));
@@ -139,7 +139,7 @@ fn a_turn_can_be_rated_when_it_has_ended() {
 }
 
 #[test]
-fn the_way_to_a_model_and_its_cost_can_be_looked_up() {
+fn route_and_usage_commands_show_the_choice_of_model_and_its_cost() {
     let mut scene = Scene::new();
     scene.send("/route");
     assert!(scene.live().contains("No turn has been routed yet"));
@@ -182,7 +182,7 @@ fn the_way_to_a_model_and_its_cost_can_be_looked_up() {
 }
 
 #[test]
-fn nothing_is_exchanged_while_a_turn_runs() {
+fn model_and_session_do_not_change_while_a_turn_runs() {
     let mut scene = Scene::new();
     scene.running("go").send("/model 1").send("/clear").keys("ctrl+x");
     let is_switch = |request: &Request| matches!(request, Request::Switch(_));
@@ -191,7 +191,7 @@ fn nothing_is_exchanged_while_a_turn_runs() {
 }
 
 #[test]
-fn what_is_chosen_while_an_answer_ends_is_done_after_it_and_before_what_is_typed_then() {
+fn command_queued_during_a_turn_runs_before_messages_typed_later() {
     let chosen = Request::Switch(Switch::Model("ollama/qwen".to_owned()));
     let mut scene = Scene::new();
     scene.running("go").send("/model qwen");
@@ -221,7 +221,7 @@ fn sent(text: &str) -> Request {
 }
 
 #[test]
-fn all_that_is_chosen_while_an_answer_ends_is_done_in_its_order() {
+fn commands_queued_during_a_turn_run_in_order() {
     let mut scene = Scene::new();
     scene.another("s1", 1, 2).running("go");
     scene.send("/incognito").send("/incognito").send("/model qwen").send("a secret");
@@ -236,7 +236,7 @@ fn all_that_is_chosen_while_an_answer_ends_is_done_in_its_order() {
 }
 
 #[test]
-fn the_first_escape_takes_commands_out_of_the_queue_and_the_second_stops_the_turn() {
+fn first_esc_clears_the_command_queue_and_second_esc_stops_the_turn() {
     let mut scene = Scene::new();
     scene.another("s1", 1, 2).running("go").send("/incognito").send("/clear");
     assert!(scene.live().contains("press Esc to remove"), "{}", scene.live());
@@ -253,7 +253,7 @@ fn the_first_escape_takes_commands_out_of_the_queue_and_the_second_stops_the_tur
 }
 
 #[test]
-fn an_interrupt_stops_the_turn_and_takes_commands_out_of_the_queue() {
+fn ctrl_c_stops_the_turn_and_clears_the_command_queue() {
     let mut scene = Scene::new();
     scene.another("s1", 1, 2).running("go").send("/clear").keys("ctrl+c");
     assert_eq!(orders(&mut scene), [Request::Cancel]);
@@ -263,7 +263,7 @@ fn an_interrupt_stops_the_turn_and_takes_commands_out_of_the_queue() {
 }
 
 #[test]
-fn commands_that_are_not_run_are_named_and_hold_what_was_written_behind_them() {
+fn dropped_queued_commands_are_named_and_hold_later_messages() {
     let lost: [fn(&mut Scene); 3] = [
         |scene| {
             scene.input(Input::Disconnected { returns: true }).another("s1", 2, 2);
@@ -292,7 +292,7 @@ fn commands_that_are_not_run_are_named_and_hold_what_was_written_behind_them() {
 }
 
 #[test]
-fn only_so_many_commands_wait() {
+fn command_queue_is_limited() {
     let mut scene = Scene::new();
     scene.another("s1", 1, 2).running("go");
     for _ in 0..4 {
@@ -304,14 +304,14 @@ fn only_so_many_commands_wait() {
 }
 
 #[test]
-fn what_counts_turns_back_does_not_wait_for_another_turn() {
+fn redo_is_not_queued_during_a_turn() {
     let mut scene = Scene::new();
     scene.running("go").send("/redo").ends(complete(), &[]);
     assert!(!scene.requests().contains(&Request::Redo));
 }
 
 #[test]
-fn commands_lead_to_other_sessions() {
+fn session_commands_send_their_switch_request() {
     let expected = [
         ("/clear", Request::Switch(Switch::New)),
         ("/new", Request::Switch(Switch::New)),
@@ -330,14 +330,14 @@ fn commands_lead_to_other_sessions() {
 }
 
 #[test]
-fn a_stored_conversation_is_chosen() {
+fn resume_list_opens_the_selected_session() {
     let mut scene = Scene::new();
     scene.send("/resume").write("docs").keys("enter");
     assert_eq!(scene.next(), Some(Request::Switch(Switch::Stored(Some("s1".to_owned())))));
 }
 
 #[test]
-fn going_back_asks_what_is_to_be_taken_back() {
+fn rewind_asks_whether_files_or_conversation_go_back() {
     let mut scene = Scene::new();
     scene.send("/rewind");
     assert!(scene.live().contains("Fix the parser"));
@@ -349,14 +349,14 @@ fn going_back_asks_what_is_to_be_taken_back() {
 }
 
 #[test]
-fn the_changes_of_one_elf_are_taken_back_by_its_name() {
+fn rewind_elf_command_names_the_elf() {
     let mut scene = Scene::new();
     scene.send("/rewind elf smith");
     assert_eq!(scene.next(), Some(Request::RewindElf { name: "smith".to_owned() }));
 }
 
 #[test]
-fn what_fills_the_window_is_right_after_a_redo() {
+fn context_usage_is_updated_after_redo() {
     let mut scene = Scene::new();
     scene.send("/redo");
     let mut view = gnoma_core::protocol::SessionView::new(SessionId::new("s1"), Epoch(2), None);
@@ -367,7 +367,7 @@ fn what_fills_the_window_is_right_after_a_redo() {
 }
 
 #[test]
-fn a_long_conversation_is_not_dropped_without_a_question() {
+fn clear_of_a_long_conversation_needs_confirmation() {
     let mut scene = Scene::new();
     for _ in 0..6 {
         scene.running("go").ends(complete(), &[]);
@@ -382,7 +382,7 @@ fn a_long_conversation_is_not_dropped_without_a_question() {
 }
 
 #[test]
-fn settings_show_their_origin_and_can_be_changed() {
+fn config_list_shows_origins_and_changes_settings() {
     let mut scene = Scene::new();
     scene.send("/config");
     insta::assert_snapshot!(scene.live(), @r"
@@ -405,7 +405,7 @@ fn settings_show_their_origin_and_can_be_changed() {
 }
 
 #[test]
-fn the_theme_changes_at_once_and_stays() {
+fn theme_command_applies_at_once_and_is_saved() {
     let mut scene = Scene::new();
     scene.send("/theme forest");
     assert!(scene.took().contains(&Effect::Theme("forest".to_owned())));
@@ -423,7 +423,7 @@ fn vim_keys_are_switched_on() {
 }
 
 #[test]
-fn commands_tell_what_is_known() {
+fn why_usage_and_context_commands_show_known_facts() {
     let mut scene = Scene::new();
     scene.running("go");
     let arm = ModelRef { provider: "anthropic".to_owned(), model: "opus".to_owned() };
@@ -470,7 +470,7 @@ fn commands_tell_what_is_known() {
 }
 
 #[test]
-fn every_command_and_key_can_be_looked_up() {
+fn help_and_keys_list_every_command_and_key() {
     let mut scene = Scene::new();
     scene.keys("f1");
     let help = scene.said();
@@ -482,7 +482,7 @@ fn every_command_and_key_can_be_looked_up() {
 }
 
 #[test]
-fn texts_go_where_they_are_wanted() {
+fn copy_export_shell_diff_and_exit_commands_have_their_effects() {
     let mut scene = Scene::new();
     scene.send("/copy");
     assert!(scene.live().contains("No answer to copy yet"));
@@ -504,7 +504,7 @@ fn texts_go_where_they_are_wanted() {
 }
 
 #[test]
-fn wrong_arguments_are_told_and_open_no_list() {
+fn invalid_command_arguments_are_reported_and_open_no_list() {
     for line in ["/rewind many", "/theme nonsense", "/config set tui.vim", "/why x"] {
         let mut scene = Scene::new();
         scene.send(line).replies();
@@ -518,14 +518,14 @@ fn wrong_arguments_are_told_and_open_no_list() {
 }
 
 #[test]
-fn a_program_that_needs_the_terminal_gets_it() {
+fn shell_line_with_an_interactive_program_gets_the_terminal() {
     let mut scene = Scene::new();
     scene.send("!vim notes.txt");
     assert!(scene.took().contains(&Effect::HandOver(Some("vim notes.txt".to_owned()))));
 }
 
 #[test]
-fn a_session_that_is_open_elsewhere_is_continued_in_a_copy_if_wanted() {
+fn resume_of_a_session_open_elsewhere_offers_a_fork() {
     let mut scene = Scene::new();
     scene.slow().send("/resume last");
     let ViewRequest { request, purpose } = scene.late.pop_back().expect("something was asked");
@@ -539,7 +539,7 @@ fn a_session_that_is_open_elsewhere_is_continued_in_a_copy_if_wanted() {
 }
 
 #[test]
-fn a_command_without_arguments_says_so() {
+fn command_that_takes_no_arguments_refuses_them() {
     let mut scene = Scene::new();
     scene.send("/status now");
     assert!(scene.live().contains("/status takes no arguments"), "{}", scene.live());
@@ -582,7 +582,7 @@ fn login_can_be_left_and_removes_providers() {
 }
 
 #[test]
-fn model_of_a_provider_without_a_key_leads_to_its_key_and_then_to_the_model() {
+fn model_of_a_provider_without_api_key_asks_for_the_key_first() {
     let mut scene = Scene::new();
     scene.event(Event::Info(Box::new(info()))).slow().send("/model openai/gpt-5");
     let ViewRequest { purpose, .. } = scene.late.pop_back().expect("the models are asked for");
@@ -601,7 +601,7 @@ fn model_of_a_provider_without_a_key_leads_to_its_key_and_then_to_the_model() {
 }
 
 #[test]
-fn hints_end_with_what_they_are_about() {
+fn hints_disappear_when_their_cause_ends() {
     let mut scene = Scene::new();
     scene.send("/compact");
     assert!(scene.live().contains("Compacting"));

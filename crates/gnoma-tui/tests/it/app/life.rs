@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_first_screen_says_where_and_takes_a_prompt() {
+fn first_screen_shows_status_and_takes_a_prompt() {
     let mut scene = Scene::new();
     insta::assert_snapshot!(scene.live(), @r"
     ────────────────────────────────────────────────────────────────────────────────
@@ -21,7 +21,7 @@ fn the_first_screen_says_where_and_takes_a_prompt() {
 }
 
 #[test]
-fn the_first_start_chooses_tries_and_stores() {
+fn first_start_setup_selects_tests_and_saves_a_provider() {
     let mut scene = Scene::without_provider(false);
     insta::assert_snapshot!(scene.live(), @r"
 
@@ -57,7 +57,7 @@ fn the_first_start_chooses_tries_and_stores() {
 }
 
 #[test]
-fn the_first_start_can_be_left_or_tried_out() {
+fn first_start_setup_can_be_cancelled_or_run_the_demo() {
     let mut scene = Scene::without_provider(false);
     scene.write("demo").keys("enter");
     assert_eq!(scene.took(), [Effect::Demo]);
@@ -67,7 +67,7 @@ fn the_first_start_can_be_left_or_tried_out() {
 }
 
 #[test]
-fn attention_is_called_for_where_nobody_looks() {
+fn notification_is_sent_only_while_the_window_is_unfocused() {
     let notified = |scene: &mut Scene| {
         scene.took().into_iter().any(|effect| matches!(effect, Effect::Notify(_)))
     };
@@ -83,7 +83,7 @@ fn attention_is_called_for_where_nobody_looks() {
 }
 
 #[test]
-fn the_title_says_what_goes_on() {
+fn window_title_shows_whether_gnoma_works_or_waits() {
     let mut scene = Scene::new();
     let titles = |scene: &mut Scene| -> Vec<String> {
         let titles = scene.took().into_iter().filter_map(|effect| match effect {
@@ -99,7 +99,7 @@ fn the_title_says_what_goes_on() {
 }
 
 #[test]
-fn time_passes_only_where_something_moves() {
+fn redraw_timer_runs_only_while_something_moves() {
     let mut scene = Scene::new();
     assert_eq!(scene.state.next_tick(), None);
     scene.running("go").wait(5_000);
@@ -109,7 +109,7 @@ fn time_passes_only_where_something_moves() {
 }
 
 #[test]
-fn what_is_written_is_saved_and_comes_back() {
+fn drafts_are_saved_and_restored() {
     let mut scene = Scene::new();
     scene.running("go").write("waits").keys("tab").write("half");
     scene.wait(1_500);
@@ -129,7 +129,7 @@ fn what_is_written_is_saved_and_comes_back() {
 }
 
 #[test]
-fn those_who_hear_the_screen_are_told_what_others_see() {
+fn screen_reader_mode_prints_permission_questions_once() {
     let mut scene = Scene::with(|options| options.accessible = true);
     scene.running("go").wait(5_000).look();
     assert_eq!(scene.state.next_tick(), None, "nothing moves");
@@ -146,7 +146,7 @@ fn those_who_hear_the_screen_are_told_what_others_see() {
 }
 
 #[test]
-fn lines_answer_where_keys_come_by_the_line() {
+fn screen_reader_mode_takes_answers_by_line() {
     let answer = |line: &str| {
         let mut scene = Scene::with(|options| options.accessible = true);
         scene.running("go").asks("c1", "rm -rf build").asks("c2", "rm -rf dist").send(line);
@@ -165,7 +165,7 @@ fn lines_answer_where_keys_come_by_the_line() {
 }
 
 #[test]
-fn lists_are_read_out_and_chosen_from_by_name() {
+fn screen_reader_mode_prints_lists_and_selects_by_number_or_name() {
     let mut scene = Scene::with(|options| options.accessible = true);
     scene.send("/model");
     scene.look();
@@ -187,7 +187,7 @@ fn lists_are_read_out_and_chosen_from_by_name() {
 }
 
 #[test]
-fn a_list_beside_an_open_question_is_read_out_with_its_numbers() {
+fn screen_reader_list_beside_a_question_is_numbered() {
     let mut scene = Scene::with(|options| options.accessible = true);
     scene.running("go").asks("c1", "rm -rf build").look();
     scene.finished.clear();
@@ -201,7 +201,7 @@ fn a_list_beside_an_open_question_is_read_out_with_its_numbers() {
 }
 
 #[test]
-fn where_nothing_is_redrawn_what_waits_is_said_and_kept_apart() {
+fn screen_reader_mode_announces_queued_drafts() {
     let mut scene = Scene::with(|options| {
         options.accessible = true;
         options.drafts = vec![Draft::from("half a question")];
@@ -222,7 +222,7 @@ fn where_nothing_is_redrawn_what_waits_is_said_and_kept_apart() {
 }
 
 #[test]
-fn what_was_sent_and_never_arrived_comes_back_from_a_session_that_is_gone() {
+fn message_undelivered_at_disconnect_is_restored_to_the_editor() {
     let mut scene = Scene::new();
     scene.send("go").input(Input::Disconnected { returns: true });
     scene.another("", 1, 0).took();
@@ -231,7 +231,7 @@ fn what_was_sent_and_never_arrived_comes_back_from_a_session_that_is_gone() {
 }
 
 #[test]
-fn what_is_gone_from_the_editor_is_gone_from_the_file_at_once() {
+fn cleared_draft_is_removed_from_the_file_at_once() {
     let mut scene = Scene::new();
     scene.write("secret").wait(300);
     assert_eq!(scene.took().last(), Some(&Effect::Save(vec![Draft::from("secret")])));
@@ -240,7 +240,7 @@ fn what_is_gone_from_the_editor_is_gone_from_the_file_at_once() {
 }
 
 #[test]
-fn a_terminal_that_is_too_small_says_so_and_takes_what_is_written() {
+fn too_small_window_is_reported_and_accepts_typing() {
     let mut scene = Scene::new();
     for (width, height) in [(1, 1), (3, 2), (10, 3), (7, 40), (200, 3)] {
         scene.size = Size::new(width, height);
@@ -254,7 +254,7 @@ fn a_terminal_that_is_too_small_says_so_and_takes_what_is_written() {
 }
 
 #[test]
-fn nothing_of_the_input_stays_where_another_session_goes_on() {
+fn quit_after_a_session_switch_leaves_no_input_line() {
     let mut scene = Scene::new();
     scene.send("/clear");
     assert_eq!(scene.next(), Some(Request::Switch(Switch::New)));
@@ -265,14 +265,14 @@ fn nothing_of_the_input_stays_where_another_session_goes_on() {
 }
 
 #[test]
-fn everything_is_drawn_anew_when_it_is_wished() {
+fn ctrl_l_redraws_the_screen() {
     let mut scene = Scene::new();
     scene.keys("ctrl+l");
     assert_eq!(scene.took(), [Effect::Redraw]);
 }
 
 #[test]
-fn without_a_provider_nothing_is_said_about_sessions_and_the_list_comes_back() {
+fn missing_provider_shows_setup_and_queues_messages() {
     let mut scene = Scene::without_provider(false);
     assert!(scene.live().contains("Set up a provider"));
     assert!(!scene.said().contains("closed"));
@@ -285,7 +285,7 @@ fn without_a_provider_nothing_is_said_about_sessions_and_the_list_comes_back() {
 }
 
 #[test]
-fn a_session_that_was_not_saved_and_ended_with_its_server_is_said_to_be_gone() {
+fn unsaved_session_that_ended_with_its_server_is_reported() {
     let mut scene = Scene::new();
     scene.write("half");
     let error = RequestError::new(RequestErrorKind::NotFound, "no session `s1` is stored");
@@ -299,7 +299,7 @@ fn a_session_that_was_not_saved_and_ended_with_its_server_is_said_to_be_gone() {
 }
 
 #[test]
-fn a_turn_is_left_with_the_second_interrupt() {
+fn second_ctrl_c_during_a_turn_quits() {
     let mut scene = Scene::new();
     scene.running("go").keys("ctrl+c");
     assert_eq!(scene.told(), [Request::Cancel]);
@@ -308,7 +308,7 @@ fn a_turn_is_left_with_the_second_interrupt() {
 }
 
 #[test]
-fn a_conversation_that_goes_on_is_not_greeted() {
+fn resumed_conversation_is_not_greeted() {
     let mut scene = Scene::new();
     scene.slow().another("s1", 1, 1);
     let ViewRequest { purpose, .. } = scene.late.pop_back().unwrap();
@@ -318,7 +318,7 @@ fn a_conversation_that_goes_on_is_not_greeted() {
 }
 
 #[test]
-fn what_a_line_terminal_has_shown_is_not_read_out_again() {
+fn screen_reader_mode_does_not_repeat_the_typed_line() {
     let mut scene = Scene::with(|options| options.accessible = true);
     scene.send("what is this").replies();
     assert_eq!(scene.sent(), ["what is this"]);
@@ -328,7 +328,7 @@ fn what_a_line_terminal_has_shown_is_not_read_out_again() {
 }
 
 #[test]
-fn what_is_written_when_an_elf_has_ended_goes_to_the_session_that_it_worked_for() {
+fn message_typed_in_an_ended_elf_view_goes_to_the_parent_session() {
     let mut scene = Scene::new();
     scene.another("s1", 1, 2);
     let mut elf = SessionView::new(SessionId::new("elf"), Epoch(1), Some(SessionId::new("s1")));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn files_that_were_offered_are_looked_for_when_the_message_goes() {
+fn completed_file_mentions_are_checked_when_the_message_is_sent() {
     let mut scene = Scene::new();
     scene.write("see @no").input(Input::Listing(vec!["notes.txt".to_owned()]));
     scene.keys("tab").write("and @nobody").keys("enter");
@@ -13,7 +13,7 @@ fn files_that_were_offered_are_looked_for_when_the_message_goes() {
 }
 
 #[test]
-fn what_can_only_be_a_file_is_looked_for_though_it_was_not_offered() {
+fn mention_that_looks_like_a_path_is_checked_without_completion() {
     let mut scene = Scene::new();
     let people = "@ana @types/node @property @pytest.fixture me@x.org @~/a.txt";
     scene.send(&format!("see @src/mian.rs, {people}"));
@@ -21,7 +21,7 @@ fn what_can_only_be_a_file_is_looked_for_though_it_was_not_offered() {
 }
 
 #[test]
-fn a_paste_of_no_sense_is_refused_in_words() {
+fn too_large_paste_is_refused_with_its_size() {
     let mut scene = Scene::new();
     scene.input(Input::PasteRefused(100 << 20));
     assert!(scene.said().contains("Paste too large: 100 MB, the limit is 4 MB"));
@@ -47,7 +47,7 @@ fn a_prompt_begins_a_turn_that_is_shown_until_it_ends() {
 }
 
 #[test]
-fn what_is_sent_while_a_turn_runs_is_seen_until_it_is_read() {
+fn steering_message_is_shown_until_the_model_gets_it() {
     let mut scene = Scene::new();
     scene.running("go").send("use tabs").send("and no macros");
     assert_eq!(scene.sent(), ["use tabs", "and no macros"]);
@@ -67,7 +67,7 @@ fn what_is_sent_while_a_turn_runs_is_seen_until_it_is_read() {
 }
 
 #[test]
-fn what_is_queued_waits_for_the_end_and_can_be_changed() {
+fn queued_message_waits_for_the_turn_end_and_can_be_edited() {
     let mut scene = Scene::new();
     scene.running("go").write("second").keys("tab").write("third").keys("tab");
     assert_eq!(scene.sent(), [""; 0]);
@@ -86,7 +86,7 @@ fn what_is_queued_waits_for_the_end_and_can_be_changed() {
 }
 
 #[test]
-fn esc_stops_and_everything_written_stays() {
+fn esc_stops_the_turn_and_preserves_everything_written() {
     let mut scene = Scene::new();
     scene.running("go").write("queued").keys("tab").send("steer").write("half a sen");
     scene.effects.clear();
@@ -104,14 +104,14 @@ fn esc_stops_and_everything_written_stays() {
 }
 
 #[test]
-fn after_a_stop_the_undelivered_message_is_in_the_editor() {
+fn undelivered_message_returns_to_the_editor_after_a_stop() {
     let mut scene = Scene::new();
     scene.running("go").send("use tabs").keys("esc").ends(Outcome::Cancelled, &["use tabs"]);
     assert_eq!(scene.written(), "use tabs");
 }
 
 #[test]
-fn a_session_that_does_not_listen_loses_nothing() {
+fn messages_to_an_unresponsive_session_are_not_lost() {
     let mut scene = Scene::new();
     scene.slow().send("important");
     scene.took();
@@ -143,7 +143,7 @@ fn control_c_clears_then_stops_then_quits() {
 }
 
 #[test]
-fn older_prompts_come_back_and_what_was_being_written_too() {
+fn history_recall_restores_the_unsent_draft() {
     let mut scene = Scene::new();
     scene.write("new").keys("up");
     assert_eq!(scene.written(), "second prompt");
@@ -217,7 +217,7 @@ fn commands_are_found_and_unknown_ones_stay_where_they_are() {
 }
 
 #[test]
-fn the_output_of_a_shell_line_goes_along_with_the_next_message() {
+fn shell_line_output_is_sent_with_the_next_message() {
     let mut scene = Scene::new();
     scene.send("!git status");
     assert!(scene.took().contains(&Effect::RunShell("git status".to_owned())));
@@ -232,7 +232,7 @@ fn the_output_of_a_shell_line_goes_along_with_the_next_message() {
 }
 
 #[test]
-fn output_that_should_not_go_along_is_dropped_with_backspace() {
+fn backspace_drops_attached_shell_output() {
     let mut scene = Scene::new();
     let output = "x".to_owned();
     scene.input(Input::Shell {
@@ -256,7 +256,7 @@ fn a_long_paste_is_shown_as_a_chip_and_sent_whole() {
 }
 
 #[test]
-fn an_image_takes_the_place_of_its_path() {
+fn pasted_image_path_becomes_the_image() {
     let mut scene = Scene::new();
     scene.input(Input::Paste("/tmp/shot.png".to_owned()));
     let Some(Effect::ReadImage { text, .. }) = scene.took().into_iter().next() else {
@@ -273,7 +273,7 @@ fn an_image_takes_the_place_of_its_path() {
 }
 
 #[test]
-fn the_editor_of_choice_changes_the_text() {
+fn external_editor_changes_the_draft() {
     let mut scene = Scene::new();
     scene.write("draft").keys("ctrl+g");
     assert!(scene.took().contains(&Effect::OpenEditor("draft".to_owned())));
@@ -303,7 +303,7 @@ fn a_shell_line_is_seen_while_it_runs_and_can_be_stopped() {
 }
 
 #[test]
-fn the_key_that_quits_is_the_one_to_press_again() {
+fn quit_needs_the_same_key_pressed_twice() {
     let mut scene = Scene::new();
     scene.running("go").keys("ctrl+d");
     assert!(scene.live().contains("Press Ctrl+D again to stop it and quit"), "{}", scene.live());

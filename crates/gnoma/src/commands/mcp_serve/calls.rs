@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_call_that_is_wanted_is_answered_once() {
+    async fn mcp_serve_answers_each_tool_call_once() {
         let mut calls = RunningCalls::default();
         assert_eq!(calls.on_incoming(call(1), |_| async { panic!("on purpose") }), None);
         assert_eq!(calls.next().await.unwrap()["id"], 1);

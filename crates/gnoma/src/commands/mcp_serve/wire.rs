@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn both_wires_are_spoken() {
+    fn mcp_serve_speaks_handshake_and_stateless_protocol() {
         let hello = |version: &str| {
             let params = json!({ "protocolVersion": version, "capabilities": {} });
             answer(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}))
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused_or_left() {
+    fn mcp_serve_refuses_or_ignores_invalid_requests() {
         let tools = json!([{ "name": "ask" }]);
         let code = |message: &Value| answer(message)["error"]["code"].clone();
         assert_eq!(code(&json!({"id": 1, "method": "resources/list"})), METHOD_NOT_FOUND);

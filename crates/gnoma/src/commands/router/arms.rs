@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_catalogue_is_told_and_a_new_one_is_not() {
+    fn stale_model_catalogue_shows_a_warning() {
         assert_eq!(stale_catalogue_warning(STALE_DAYS), None);
         assert!(
             stale_catalogue_warning(STALE_DAYS + 1)

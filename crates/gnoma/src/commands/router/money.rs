@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_amounts_do_not_read_as_nothing() {
+    fn small_amounts_of_money_are_not_rounded_to_zero() {
         assert_eq!(format_money(0.0), "$0.00");
         assert_eq!(format_money(1_500.0), "$0.0015");
         assert_eq!(format_money(12_345_678.0), "$12.35");

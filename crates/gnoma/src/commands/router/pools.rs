@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_told_in_its_own_unit() {
+    fn rate_limit_row_uses_the_unit_of_the_limit() {
         let level = |unit, window, most| Level {
             pool: "rates:mistral".to_owned(),
             limit: Limit { unit, window, most },
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_that_is_left_is_told_as_people_do() {
+    fn time_left_is_formatted_in_hours_minutes_and_seconds() {
         let all = [-5, 59_999, 598_000, 7_380_000].map(format_time_left);
         assert_eq!(all, ["0s", "59s", "9m 58s", "2h 3m"]);
     }

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn all_on_one_arm_is_what_it_took_and_the_tokens_of_the_others_at_its_price() {
+    fn single_model_baseline_reprices_tokens_of_other_models() {
         let dear = Price {
             input: 10_000_000,
             output: 50_000_000,

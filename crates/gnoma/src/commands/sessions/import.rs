@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_known_by_how_it_begins() {
+    fn import_detects_the_session_format_from_the_first_lines() {
         let cases = [
             ("jsonl", r#"{"gnoma_session":1,"facts":{}}"#, Some(Source::Lines)),
             ("jsonl", r#"{"type":"session_meta","payload":{}}"#, Some(Source::Codex)),

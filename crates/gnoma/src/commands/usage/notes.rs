@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn another_model_has_a_range_and_says_what_is_not_known() {
+    fn repriced_usage_shows_cost_range_and_unpriced_calls() {
         let arm = gnoma_core::ModelRef { provider: "p".into(), model: "m".into() };
         let (least, most) = (1_200_000, 3_400_000);
         let repriced = RepricedUsage { arm, least, most, left_out_calls: 0, is_same_model: false };
@@ -263,14 +263,14 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_the_future_say_what_to_do() {
+    fn future_dated_calls_are_explained_in_usage_notes() {
         let sentence = describe_future_calls(1, true);
         assert!(sentence.starts_with("1 call is dated in the future and left out; "), "{sentence}");
         assert!(describe_future_calls(2, false).starts_with("2 calls are dated in the future; "));
     }
 
     #[test]
-    fn caps_say_where_they_lead() {
+    fn spending_cap_forecast_says_when_the_cap_is_reached() {
         let cap = CapForecast {
             pool: Pool::All,
             window: Window::Day,

@@ -101,7 +101,7 @@ impl Talk {
 /// Two that take turns, in the middle of a turn and between turns, until each has seen all that the
 /// other leaves behind.
 #[tokio::test]
-async fn every_vendor_takes_what_another_has_left_behind() {
+async fn histories_of_each_provider_are_accepted_by_every_other() {
     let mut violations = Vec::new();
     for from in &SIDES {
         for to in &SIDES {
@@ -129,7 +129,7 @@ async fn every_vendor_takes_what_another_has_left_behind() {
 
 /// What is kept of an answer that broke off can be sent to everybody, its own vendor included.
 #[tokio::test]
-async fn every_vendor_takes_an_answer_that_broke_off() {
+async fn interrupted_answer_of_each_provider_is_accepted_by_every_other() {
     let mut violations = Vec::new();
     for from in &SIDES {
         for to in &SIDES {
@@ -201,7 +201,7 @@ fn odd() -> Vec<(&'static str, Vec<Message>)> {
 }
 
 #[tokio::test]
-async fn every_vendor_takes_odd_histories() {
+async fn odd_histories_are_accepted_by_every_provider() {
     let mut violations = Vec::new();
     for side in &SIDES {
         for (name, history) in odd() {

@@ -123,7 +123,7 @@ async fn a_session_that_is_open_is_given_a_title() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_cannot_be_done_costs_no_background_job() {
+async fn refused_rewind_leaves_background_jobs_running() {
     let world = World::new([background("sleep 60"), says("It runs.")]);
     let _served = Served::starts(&world, &[]);
     let mut speaker = Speaker::new(&world);
@@ -203,7 +203,7 @@ fn stored(id: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_comes_to_nothing_is_an_error() {
+async fn requests_without_effect_are_errors() {
     let world = World::new([counts()]);
     let _served = Served::starts(&world, &[]);
     let mut speaker = Speaker::new(&world);

@@ -7,7 +7,7 @@ fn writes(name: &str, text: &str) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_point_says_how_many_files_changed_and_the_texts_are_those_of_the_session() {
+async fn rewind_list_shows_changed_file_counts_and_prompts() {
     let world = World::new([
         says("Nothing to do."),
         writes("new.txt", "one\n"),

@@ -37,7 +37,7 @@ async fn a_terminal_without_utf_8_gets_ascii_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_window_of_no_use_says_so_and_nothing_is_lost() {
+async fn too_small_window_is_reported_and_its_input_is_preserved() {
     let world = World::new([says("An answer of some words.")]);
     let person = Person::ready(&world, &[]);
     person.types("go\r");
@@ -52,7 +52,7 @@ async fn a_window_of_no_use_says_so_and_nothing_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_window_that_is_of_no_use_from_the_start_is_made_larger() {
+async fn window_too_small_at_start_works_after_a_resize() {
     let world = World::new([says("An answer.")]);
     let person = Person::starts(&world, &[]);
     person.resizes(10, 3);
@@ -65,7 +65,7 @@ async fn a_window_that_is_of_no_use_from_the_start_is_made_larger() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_paste_that_no_model_could_take_is_refused_and_gone() {
+async fn paste_over_the_size_limit_is_refused_and_freed() {
     let world = World::new([]);
     let person = Person::ready(&world, &[]);
     let before = memory_kb(&person);
@@ -90,7 +90,7 @@ fn memory_kb(person: &Person) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_is_gone_when_the_message_is_sent_is_named() {
+async fn mentioned_file_missing_at_send_is_named() {
     let world = World::new([says("An answer.")]);
     world.write("notes.txt", "words");
     let person = Person::ready(&world, &[]);
@@ -105,7 +105,7 @@ async fn a_file_that_is_gone_when_the_message_is_sent_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_that_is_none_stays_text_and_says_why() {
+async fn invalid_image_file_stays_text_with_a_reason() {
     let world = World::new([]);
     world.write("photo.png", "no picture");
     let person = Person::ready(&world, &[]);
@@ -116,7 +116,7 @@ async fn an_image_that_is_none_stays_text_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn shells_that_are_killed_are_told_of_and_the_terminal_comes_back() {
+async fn killed_shell_command_is_reported_and_the_terminal_is_restored() {
     let world = World::new([]);
     let person = Person::ready(&world, &[]);
     person.types("!kill -9 $$\r");
@@ -142,7 +142,7 @@ async fn a_program_that_has_the_terminal_ends_with_gnoma() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_window_has_its_title_again_after_a_shell() {
+async fn window_title_is_restored_after_a_shell() {
     let world = World::new([]);
     let person = Person::ready(&world, &[]);
     person.types("/shell touch done\r");
@@ -157,7 +157,7 @@ async fn the_window_has_its_title_again_after_a_shell() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_conversation_that_goes_on_knows_how_full_its_window_is() {
+async fn resumed_session_shows_its_context_usage() {
     let world = World::new([says("An answer.")]);
     let person = Person::ready(&world, &[]);
     person.types("go\r");
@@ -212,7 +212,7 @@ async fn conversation_with_a_model_that_is_found_late_is_shown_when_it_is_resume
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_screen_of_its_own_is_whole_again_after_a_shell() {
+async fn full_screen_is_redrawn_after_a_shell() {
     let mut lines = String::new();
     for line in 0..100 {
         write!(lines, "line {line}\n\n").unwrap();

@@ -39,7 +39,7 @@ fn world() -> (World, [Gate; 2]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_elf_is_watched_answered_spoken_to_and_left_and_its_parent_goes_on() {
+async fn elf_view_shows_approves_and_messages_an_elf() {
     let (world, [looked, spoken]) = world();
     let person = Person::ready(&world, &[]);
     person.types("start it\r");
@@ -63,7 +63,7 @@ async fn an_elf_is_watched_answered_spoken_to_and_left_and_its_parent_goes_on() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_looks_at_an_elf_can_go_back_while_it_works() {
+async fn elf_view_can_be_left_while_the_elf_works() {
     let (world, [looked, spoken]) = world();
     let person = Person::ready(&world, &["--permission", "accept_edits"]);
     person.types("start it\r");

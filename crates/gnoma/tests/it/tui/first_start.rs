@@ -70,7 +70,7 @@ fn fresh(server: Server) -> World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_server_is_set_up_through_a_wrong_scheme_and_a_wrong_key() {
+async fn setup_of_another_server_recovers_from_wrong_scheme_and_wrong_key() {
     let world = fresh(guarded());
     let address = format!("https://localhost:{}", plain(&world.server.url()));
     let person = Person::starts(&world, &[]);

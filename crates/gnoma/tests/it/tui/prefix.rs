@@ -38,7 +38,7 @@ fn own(world: &World) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_beginning_of_requests_changes_only_where_that_is_told() {
+async fn prompt_cache_prefix_changes_only_at_compaction() {
     let world = World::with(Server::start(model).unwrap());
     let person = Person::ready(&world, &[]);
     for turn in 0..TURNS {
@@ -107,7 +107,7 @@ done
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_planted_to_break_the_beginning_is_named() {
+async fn prompt_cache_break_is_explained_by_the_cache_command() {
     let folder = tempfile::tempdir().unwrap();
     let server = folder.path().join("server.sh");
     std::fs::write(&server, GROWS).unwrap();

@@ -21,7 +21,7 @@ async fn status_script_gets_facts_and_its_line_is_shown_without_what_steers_the_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn status_script_that_hangs_or_floods_shows_the_usual_line_and_is_told() {
+async fn failing_status_script_falls_back_to_the_usual_line_and_is_reported() {
     for (line, why) in [
         ("sleep 100", "took longer than 300 ms"),
         ("cat; exit 3", "exit code 3"),

@@ -101,7 +101,7 @@ fn to_json(view: &UsageView<'_>) -> serde_json::Value {
 }
 
 #[test]
-fn lines_fit_into_every_width_and_keep_what_matters() {
+fn usage_table_fits_every_terminal_width() {
     for columns in [40, 60, 80, 100, 120, 200] {
         let text = shown(|view| render(view, Some(columns)));
         for line in text.lines().skip(2) {
@@ -134,7 +134,7 @@ fn report_of_many_rows_compares_each_with_the_largest_once() {
 }
 
 #[test]
-fn piped_reports_are_whole_and_exact() {
+fn piped_usage_report_is_neither_truncated_nor_rounded() {
     let text = shown(|view| render(view, None));
     assert!(text.contains("anthropic/a-model-with-quite-a-long-name"), "{text}");
     assert!(text.contains("$3.000123*") && text.contains("246900"), "{text}");
@@ -144,7 +144,7 @@ fn piped_reports_are_whole_and_exact() {
 }
 
 #[test]
-fn pages_hold_nothing_that_runs_loads_or_escapes() {
+fn html_usage_report_has_no_scripts_links_or_unescaped_text() {
     let page = shown(html::render_page);
     assert!(page.contains("local/&lt;b&gt;&amp;\u{fffd}[31m"), "{page}");
     for part in ["<script", "http:", "https:", "url(", "<b>", " src=", " href=", " on"] {
@@ -170,7 +170,7 @@ fn csv_has_the_innermost_rows_and_json_the_tree() {
 }
 
 #[test]
-fn reports_name_their_time_as_people_say_it() {
+fn usage_report_title_names_the_period() {
     let (query, report) = nested();
     let report = UsageReport { total: UsageSums::default(), rows: Vec::new(), ..report };
     for (since, nothing, title) in [
@@ -197,7 +197,7 @@ fn unknown() -> (UsageQuery, UsageReport) {
 }
 
 #[test]
-fn what_is_not_known_is_never_zero() {
+fn unknown_usage_and_cost_are_never_reported_as_zero() {
     let (query, report) = unknown();
     let view = UsageView::new(&query, &report, 1_795_867_200_000);
     for columns in [None, Some(80)] {

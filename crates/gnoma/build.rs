@@ -1,7 +1,7 @@
 //! Compresses the protocol's schema and the description of the HTTP API, which few people print and every program
 //! carries.
 
-#[path = "build/integer_limits.rs"]
+#[path = "src/commands/protocol/integer_limits.rs"]
 mod integer_limits;
 #[path = "build/openapi.rs"]
 mod openapi;
@@ -15,7 +15,7 @@ const SCHEMA: &str = "protocol.schema.json";
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build/openapi.rs");
-    println!("cargo::rerun-if-changed=build/integer_limits.rs");
+    println!("cargo::rerun-if-changed=src/commands/protocol/integer_limits.rs");
     println!("cargo::rerun-if-changed={SCHEMA}");
     let schema = fs::read_to_string(SCHEMA)
         .map_err(|error| io::Error::other(format!("{SCHEMA}: {error}")))?;

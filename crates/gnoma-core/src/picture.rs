@@ -1,4 +1,4 @@
-//! Reads an image's size and type (PNG, JPEG, GIF, WebP) from its first bytes. Nothing of it is decoded.
+//! Images: reads an image's size and type from the first bytes of its file. Nothing is decoded or resized here.
 //!
 //! Formats: PNG (header chunk), GIF (logical screen), JPEG (first frame header), WebP (its three
 //! bitstreams). Whatever is none of them, or cut off, has no known size.

@@ -1,4 +1,4 @@
-//! Tells the person where a session is: by a command of theirs, or by ntfy. No turn waits for it. What is told are
+//! Notifications about sessions, by a command of the person's or by ntfy. No turn waits for them. What is told are
 //! names and times; nothing that people, models or tools wrote.
 
 use std::{

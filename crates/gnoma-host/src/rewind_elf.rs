@@ -26,7 +26,7 @@ pub async fn rewind_elf(
     if files_only_rewind::applies(project, session) {
         let workspace = files_only_rewind::open_workspace(project)?;
         return Ok(RewindOutcome::Done(
-            taken_back(&workspace, name, &rewind_target(&workspace, name)?)?.0,
+            taken_back(&workspace, name, &state_without_elf(&workspace, name)?)?.0,
         ));
     }
     let past = ProjectHistory::open(project)?;
@@ -34,8 +34,8 @@ pub async fn rewind_elf(
     lock_session(&past, &session).await?;
     let path = past.load_path(&session, None).await?;
     let workspace = open_session_workspace(project, &session)?;
-    let done =
-        rewind_target(&workspace, name).and_then(|target| taken_back(&workspace, name, &target));
+    let done = state_without_elf(&workspace, name)
+        .and_then(|target| taken_back(&workspace, name, &target));
     if let Ok((_, Some(before))) = &done {
         let last = path.last().map(|last| last.id);
         record_rewind(&past, &session, last, &path, Some(before)).await?;
@@ -52,11 +52,11 @@ pub(crate) async fn check_rewind(project: &Project, session: &str, name: &str) -
     refuse_in_incognito(project, "rewind")?;
     let past = ProjectHistory::open(project)?;
     let session = past.find_session(Some(session)).await?.id;
-    rewind_target(&open_session_workspace(project, &session)?, name).map(drop)
+    state_without_elf(&open_session_workspace(project, &session)?, name).map(drop)
 }
 
 /// The state of the files without the elf's changes.
-fn rewind_target(workspace: &Workspace, name: &str) -> Result<SnapshotId> {
+fn state_without_elf(workspace: &Workspace, name: &str) -> Result<SnapshotId> {
     let Some(merged) = workspace.find_merge(&isolation::merge_label(name))? else {
         let text = format!("no changes of an elf `{name}` were merged in this session");
         return Err(HostError::usage(text));

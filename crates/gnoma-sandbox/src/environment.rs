@@ -1,5 +1,5 @@
-//! The environment that a command sees: names that look like keys are gone, and it is told who
-//! runs it. Pure.
+//! The environment variables of commands in the sandbox: those that look like keys are removed, and one tells the
+//! command who runs it. Pure.
 
 use std::ffi::{OsStr, OsString};
 

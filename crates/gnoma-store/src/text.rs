@@ -81,7 +81,7 @@ pub(crate) fn text_prefix(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
-/// The title a session gets from what is said first.
+/// The session's title: the first line of the first message.
 pub(crate) fn title_of(message: &Message) -> Option<String> {
     if message.role() != Role::User {
         return None;

@@ -64,7 +64,7 @@ pub(crate) type EntryStamp = Option<(SystemTime, u64, u64)>;
 
 /// Returns the state of the real entries that a layer's copy of build output hides, and of the real folders of the
 /// upper levels: a change means that somebody else has built there.
-pub(crate) fn build_stamps(layer: &Layer, real: &Path) -> Vec<EntryStamp> {
+pub(crate) fn hidden_output_stamps(layer: &Layer, real: &Path) -> Vec<EntryStamp> {
     let mut stamps = folder_stamps(real);
     let copy = layer.place_of(real).map(|over| (over, real.to_owned()));
     let mut pending = VecDeque::from_iter(copy);

@@ -22,7 +22,7 @@ use gnoma_sandbox::{
 pub use crate::trials_error::TrialsError;
 use crate::{
     ScratchPlace,
-    build_output::{EntryStamp, build_stamps},
+    build_output::{EntryStamp, hidden_output_stamps},
     trials_error::LayerStartError,
 };
 
@@ -79,7 +79,7 @@ impl Layers {
     fn drop_stale_builds(&mut self) -> Result<(), LayerError> {
         let Self { workspace: Some(layer), built, .. } = self else { return Ok(()) };
         let layer = &*layer;
-        let stale = built.extract_if(|path, then| build_stamps(layer, path) != *then);
+        let stale = built.extract_if(|path, then| hidden_output_stamps(layer, path) != *then);
         for (path, _) in stale {
             layer.discard_path(&path)?;
         }
@@ -245,8 +245,10 @@ impl Trials {
             };
             let Ok(stayed) = layer.reset_but(&stays) else { return Vec::new() };
             layers.is_seen = !stayed.is_empty();
-            layers.built =
-                stayed.iter().map(|path| (path.clone(), build_stamps(&layer, path))).collect();
+            layers.built = stayed
+                .iter()
+                .map(|path| (path.clone(), hidden_output_stamps(&layer, path)))
+                .collect();
             built = stayed;
         }
         layers.workspace = Some(layer);

@@ -19,7 +19,7 @@ use std::{
 use decode::Decoder;
 pub use decode::TerminalInput;
 use output::Output;
-pub use panics::install_panic_hook;
+pub use panics::capture_panics;
 use reader::Reader;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},

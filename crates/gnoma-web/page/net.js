@@ -1,5 +1,5 @@
 // The way to the server: one exchange of the link's token, requests that get one reply each, and a stream of
-// events that comes back by itself and goes on where it was.
+// events that reconnects by itself and goes on where it was.
 
 const API = "/api/v1/";
 /** Events that are handled before the browser may draw. */

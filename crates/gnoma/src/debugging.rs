@@ -53,6 +53,6 @@ fn install_log(
         None => debug_log::default_path(&around.environment.state_dir(), clock::now_ms()),
     };
     // The log's hook for panics must be the outer one: while a view has the terminal, the view's hook ends a panic.
-    gnoma_tui::terminal::install_panic_hook();
+    gnoma_tui::terminal::capture_panics();
     debug_log::install(path, filter, file.is_none())
 }

@@ -9,7 +9,7 @@ use gnoma_core::{
     ErrorKind, Event, Message, ModelRef, ProviderError, duration, error::MAX_RETRY_AFTER,
 };
 
-use super::{Call, CallEnd, Phase, Room, Step, retry};
+use super::{Call, CallEnd, CallStep, Phase, Room, retry};
 use crate::{
     compaction::{Compaction, CompactionCause, CompactionEnd, CompactionInput},
     detect::Repetition,
@@ -40,7 +40,7 @@ impl Call {
         !self.has_compacted && Compaction::may_start(cx)
     }
 
-    pub(super) fn on_reservation(&mut self, room: Room, cx: &mut TurnContext) -> Step {
+    pub(super) fn on_reservation(&mut self, room: Room, cx: &mut TurnContext) -> CallStep {
         Continue(match room {
             Room::Held(arm) => {
                 self.set_arm(arm);
@@ -93,7 +93,7 @@ impl Call {
         &mut self,
         error: ProviderError,
         cx: &mut TurnContext,
-    ) -> Step {
+    ) -> CallStep {
         let is_too_long = error.kind == ErrorKind::ContextTooLong;
         if !(self.is_open && is_too_long && self.may_compact(cx)) {
             return self.retry_or_fail(error, cx);
@@ -121,7 +121,7 @@ impl Call {
         refusal: Option<ProviderError>,
         input: CompactionInput,
         cx: &mut TurnContext,
-    ) -> Step {
+    ) -> CallStep {
         let end = compaction.handle_input(input, cx);
         self.has_compacted |= compaction.is_begun();
         Continue(match (end, refusal) {
@@ -139,7 +139,11 @@ impl Call {
 
     /// The call is retried after a wait, or ends. What was received of a broken answer is retracted first,
     /// as if another arm continued; what tools have done stays.
-    pub(super) fn retry_or_fail(&mut self, mut error: ProviderError, cx: &mut TurnContext) -> Step {
+    pub(super) fn retry_or_fail(
+        &mut self,
+        mut error: ProviderError,
+        cx: &mut TurnContext,
+    ) -> CallStep {
         let retracted = self.draft.has_content();
         let wait = retry::next_wait(cx, self.attempt, self.waited, &error, retracted);
         let partial = self.settle(cx);

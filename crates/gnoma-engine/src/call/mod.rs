@@ -104,7 +104,7 @@ enum Phase {
 }
 
 /// The next phase, or the end.
-type Step = ControlFlow<CallEnd, Phase>;
+type CallStep = ControlFlow<CallEnd, Phase>;
 
 impl Call {
     /// Begins the first call of a turn, for which an arm must be chosen.
@@ -145,7 +145,7 @@ impl Call {
         }
     }
 
-    fn step(&mut self, phase: Phase, input: CallInput, cx: &mut TurnContext) -> Step {
+    fn step(&mut self, phase: Phase, input: CallInput, cx: &mut TurnContext) -> CallStep {
         Continue(match (phase, input) {
             (Phase::Choosing, CallInput::Chosen(Ok(delivery))) => {
                 self.delivery = Some(delivery);

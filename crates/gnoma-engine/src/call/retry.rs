@@ -1,5 +1,6 @@
-//! Whether and when a failed attempt is made again: on HTTP 429, a broken connection, silence and the rest. What
-//! follows from an error's kind is in its policy; this is what the waits and attempts so far make of it.
+//! Retries: whether and when a failed call is attempted again, with back-off: on HTTP 429 (rate limit), a broken
+//! connection, silence and the rest. What follows from an error's kind is in its policy; this is what the waits and
+//! attempts so far make of it.
 
 use std::time::Duration;
 

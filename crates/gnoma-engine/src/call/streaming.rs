@@ -4,7 +4,7 @@ use std::ops::ControlFlow::{Break, Continue};
 
 use gnoma_core::{ErrorKind, Event, ProviderError, StopReason, StreamEvent};
 
-use super::{ARGUMENT_LOOPS, Call, CallEnd, Phase, Step};
+use super::{ARGUMENT_LOOPS, Call, CallEnd, CallStep, Phase};
 use crate::{effect::CallEffect, turn_context::TurnContext};
 
 /// Most attempts at a call that is answered with nothing.
@@ -14,7 +14,7 @@ const EMPTY_ATTEMPTS: u32 = 3;
 const NO_ROOM: &str = "Start a new session, compact this one (/compact at its prompt), or use a model with a larger window.";
 
 impl Call {
-    pub(super) fn on_stream_event(&mut self, event: StreamEvent, cx: &mut TurnContext) -> Step {
+    pub(super) fn on_stream_event(&mut self, event: StreamEvent, cx: &mut TurnContext) -> CallStep {
         let is_call = matches!(event, StreamEvent::ToolCallStart { .. });
         if is_call && self.draft.has_call() && self.arm.as_ref().is_some_and(|arm| arm.is_lean) {
             self.draft.push(&StreamEvent::Stop(StopReason::ToolUse));
@@ -75,7 +75,7 @@ impl Call {
         false
     }
 
-    fn end_answer(&mut self, stop: StopReason, cx: &mut TurnContext) -> Step {
+    fn end_answer(&mut self, stop: StopReason, cx: &mut TurnContext) -> CallStep {
         cx.push(CallEffect::CloseStream);
         if let Some(error) = self.missing_answer_error(stop) {
             return Continue(self.fail_over(error, cx));

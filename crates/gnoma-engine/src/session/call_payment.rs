@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::{
     room::{LEDGER_PATIENCE, wait_until_settled},
-    spending::Call,
+    spending::PendingCall,
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
@@ -155,7 +155,7 @@ impl Session {
     ) -> Result<(), FrontEndGone> {
         let Some(call) = self.spending.call.take() else { return Ok(()) };
         let before = self.spending.unreported_usage;
-        let Call { arm, meter, since, first, .. } = &call;
+        let PendingCall { arm, meter, since, first, .. } = &call;
         let shares = match &call.shares {
             // The members have settled for themselves.
             Some(shares) => shares.take_shares(),
@@ -182,8 +182,8 @@ impl Session {
     }
 
     /// Notes the size of the conversation, and the prompt that is warm now, as the provider of a call reported them.
-    fn record_usage(&mut self, call: &Call, usage: Usage) {
-        let Call { arm, messages, .. } = call;
+    fn record_usage(&mut self, call: &PendingCall, usage: Usage) {
+        let PendingCall { arm, messages, .. } = call;
         let history = self.turn.history();
         let answer = history.get(*messages).filter(|it| it.role() == Role::Assistant);
         let known = messages + usize::from(answer.is_some());

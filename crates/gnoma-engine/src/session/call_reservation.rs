@@ -1,5 +1,5 @@
-//! Making room for a call: in the window of the arm in charge, in the rules, and in the pools it draws
-//! on.
+//! Reserves a call before it is made: room in the context window, and money and requests in spending caps and rate
+//! limits. A spending cap that is reached refuses the call here.
 
 use std::sync::Arc;
 

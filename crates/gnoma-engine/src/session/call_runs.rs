@@ -6,6 +6,7 @@ use futures_util::FutureExt as _;
 use gnoma_core::{
     Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     lifecycle::PointKind,
+    message::CallId,
     task::box_future,
     tool::{MachineView, ToolKind},
 };
@@ -70,14 +71,7 @@ impl Session {
             admitted.as_ref().and_then(|(call, _)| self.tools.by_name.get(&call.expose().name));
         let tool = tool.map(Arc::clone);
         let (Some((call, grant)), Some(tool)) = (admitted, tool) else {
-            let outcome = ToolOutcome::failure_text("not run: nothing decided whether it may");
-            return self.inbox.push_back(Input::ToolEnded {
-                call: written.id.clone(),
-                outcome,
-                duration_ms: 0,
-                sandbox_denial: None,
-                stop_after: None,
-            });
+            return self.inbox.push_back(refuse_unjudged(written.id.clone()));
         };
         let may_write = !checkpoint::only_reads(tool.spec(), written, &grant);
         if may_write && !is_check {
@@ -192,6 +186,12 @@ impl Run {
         });
         FinishedCall { call: id, outcome, duration_ms, is_check, stop }
     }
+}
+
+/// Returns the end of a call that nothing has judged.
+fn refuse_unjudged(call: CallId) -> Input {
+    let outcome = ToolOutcome::failure_text("not run: nothing decided whether it may");
+    Input::ToolEnded { call, outcome, duration_ms: 0, sandbox_denial: None, stop_after: None }
 }
 
 /// Learns the secrets in the arguments of other programs.

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::{
     lean_first_look::first_look,
     silence::{ObservedSilence, Silence},
-    spending::Call,
+    spending::PendingCall,
     state::{FrontEndGone, Session},
 };
 use crate::{
@@ -98,7 +98,7 @@ impl Session {
         arm: Arc<Arm>,
         context_tokens: u64,
         shares: Option<arm_panel::Shares>,
-    ) -> Call {
+    ) -> PendingCall {
         let limits = self.turn.limits();
         let is_own = is_own_server(&arm);
         let first = if is_own { limits.local_first_byte } else { limits.first_byte };
@@ -107,7 +107,7 @@ impl Session {
         let is_waited_for = shares.is_none() && arm.wire != Wire::Agent;
         let silence = is_waited_for.then(|| Silence::new(first, limits.silence, is_own));
         let meter = Meter::for_arm(&arm, context_tokens);
-        Call {
+        PendingCall {
             arm,
             since: Instant::now(),
             first: None,
@@ -333,10 +333,10 @@ impl Session {
 
     /// The model has been silent for long: a notice says so, or the call is abandoned.
     pub(super) async fn on_silence(&mut self) -> Result<(), FrontEndGone> {
-        let Some(Call { arm, silence: Some(silence), .. }) = &mut self.spending.call else {
+        let Some(PendingCall { arm, silence: Some(silence), .. }) = &mut self.spending.call else {
             return Ok(());
         };
-        let ObservedSilence { waited, limit, has_begun } = silence.check_duration();
+        let ObservedSilence { waited, limit, has_begun } = silence.observe_silence();
         let (name, is_local) = (arm.id.clone(), is_own_server(arm));
         if waited < limit {
             let (waited_ms, limit_ms) = (to_milliseconds(waited), to_milliseconds(limit));

@@ -20,6 +20,7 @@ use super::{
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
+    Routes,
     call::{CallInput, Delivery},
     routing::{
         OWN,
@@ -56,10 +57,7 @@ impl Session {
         let is_limited = heard.is_some() || !limited().is_empty();
         let ledger = routes.ledger().filter(|_| is_limited).cloned();
         let classifier = routes.settings.classifier.as_ref().filter(|_| count > 1);
-        let may_see = |arm: &Arc<Arm>| {
-            let now_ms = routes.now_ms();
-            routes.with_state(|state| state.kept_from(&arm.id, &task, now_ms)).is_none()
-        };
+        let may_see = |arm: &Arc<Arm>| may_see_task(&routes, arm, &task);
         let classifier = classifier.and_then(|name| routes.find_arm(name)).filter(may_see);
         if heard.is_none() && ledger.is_none() && classifier.is_none() {
             return self.begin_route(&task, Vec::new(), Vec::new()).await;
@@ -280,6 +278,12 @@ fn has_images(message: &Message) -> bool {
         | Content::RedactedThinking(_)
         | Content::ToolCall(_) => false,
     })
+}
+
+/// Reports whether the rules let an arm see a task.
+fn may_see_task(routes: &Routes, arm: &Arm, task: &Task) -> bool {
+    let now_ms = routes.now_ms();
+    routes.with_state(|state| state.kept_from(&arm.id, task, now_ms)).is_none()
 }
 
 /// Lets an arm classify the task; the type that the words suggest is used if it says nothing useful. Returns a warning

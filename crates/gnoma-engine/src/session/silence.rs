@@ -56,7 +56,7 @@ impl Silence {
     }
 
     /// Looks at it: how long it has lasted, and whether that is too long.
-    pub(super) fn check_duration(&mut self) -> ObservedSilence {
+    pub(super) fn observe_silence(&mut self) -> ObservedSilence {
         let waited = self.since.elapsed();
         self.next_word = self.next_word.saturating_mul(2);
         ObservedSilence { waited, limit: self.limit, has_begun: self.has_begun }
@@ -104,10 +104,10 @@ mod tests {
         for (loads_model, limit) in [(true, first), (false, within)] {
             let mut silence = Silence::new(first, within, loads_model);
             silence.reset_on_event(&event(""));
-            let observed = silence.check_duration();
+            let observed = silence.observe_silence();
             assert_eq!((observed.limit, observed.has_begun), (limit, !loads_model));
             silence.reset_on_event(&event("so"));
-            let observed = silence.check_duration();
+            let observed = silence.observe_silence();
             assert_eq!((observed.limit, observed.has_begun), (within, true));
         }
     }

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The call under way, and afterwards until it is paid.
-pub(super) struct Call {
+pub(super) struct PendingCall {
     /// The arm that is called. The plan may have moved on to another when the bill comes.
     pub(super) arm: Arc<Arm>,
     pub(super) since: Instant,
@@ -43,7 +43,7 @@ pub(super) struct Call {
     pub(super) silence: Option<Silence>,
 }
 
-impl Call {
+impl PendingCall {
     /// Takes in an event of the answer.
     pub(super) fn record_event(&mut self, event: &StreamEvent) {
         if let Some(silence) = &mut self.silence {
@@ -56,7 +56,7 @@ impl Call {
 #[derive(Default)]
 pub(super) struct Spending {
     /// The call under way.
-    pub(super) call: Option<Call>,
+    pub(super) call: Option<PendingCall>,
     /// The room that is held for it.
     pub(super) hold: Option<Hold>,
     /// Most tokens of its answer, where the room is small.

@@ -3,34 +3,20 @@
 //! Calls that only read run side by side; any other call waits for all before it and delays all after it. Results
 //! are returned in the order of the calls, whatever the order in which they end.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{
-    Tool, ToolCall, ToolOutcome, ToolResult, ToolSpec,
+    ToolCall, ToolOutcome, ToolResult, ToolSpec,
     message::CallId,
     tool::{Access, INTERRUPTED, NOT_RUN, ToolKind},
 };
 use gnoma_shell::{StartContext, analyse_command};
 use serde_json::Value;
 
-use super::{fits, protocol::SideCall};
-
-/// Tools that only read, but may have a call that starts a session, which does whatever that one does.
-#[derive(Clone, Default)]
-pub(crate) struct SpawningTools(pub(crate) Vec<Arc<dyn Tool>>);
-
-impl fmt::Debug for SpawningTools {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("MayStart").field(&self.0.len()).finish()
-    }
-}
-
-impl SpawningTools {
-    fn starts_session(&self, call: &ToolCall) -> bool {
-        let tool = self.0.iter().find(|tool| tool.spec().name == call.name);
-        tool.is_some_and(|tool| tool.start_arguments(call).is_some())
-    }
-}
+use super::{
+    fits,
+    protocol::{SideCall, SpawningTools},
+};
 
 #[derive(Debug)]
 enum EntryState {

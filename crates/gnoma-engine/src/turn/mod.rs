@@ -57,7 +57,7 @@ use self::{
     batch::Batch, project_checks::ProjectCheckRun, prompt_state::PromptPreparation,
     watch::TurnDetectors,
 };
-pub(crate) use self::{batch::SpawningTools, prompt_state::ExtensionStops};
+pub(crate) use self::{prompt_state::ExtensionStops, protocol::SpawningTools};
 use crate::{
     call::{Call, CallInput, Delivery},
     compaction::{Compaction, CompactionInput},

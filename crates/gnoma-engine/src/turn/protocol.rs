@@ -1,15 +1,14 @@
 //! The inputs of the turn machine.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use gnoma_core::{
-    Content, Message, ToolCall, ToolOutcome, ToolSpec, Usage,
+    Content, Message, Tool, ToolCall, ToolOutcome, ToolSpec, Usage,
     lifecycle::{PointAnswer, PreparedPrompt},
     message::CallId,
     session::PermissionAnswer,
 };
 
-use super::SpawningTools;
 use crate::{call::CallInput, compaction::CompactionInput, routing::verify::Finding};
 
 /// The decision on what is done with a call.
@@ -205,5 +204,22 @@ impl From<CompactionInput> for Input {
 impl From<FinishInput> for Input {
     fn from(input: FinishInput) -> Self {
         Self::Finish(input)
+    }
+}
+
+/// Tools that only read, but may have a call that starts a session, which does whatever that one does.
+#[derive(Clone, Default)]
+pub(crate) struct SpawningTools(pub(crate) Vec<Arc<dyn Tool>>);
+
+impl fmt::Debug for SpawningTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MayStart").field(&self.0.len()).finish()
+    }
+}
+
+impl SpawningTools {
+    pub(super) fn starts_session(&self, call: &ToolCall) -> bool {
+        let tool = self.0.iter().find(|tool| tool.spec().name == call.name);
+        tool.is_some_and(|tool| tool.start_arguments(call).is_some())
     }
 }

@@ -1,4 +1,5 @@
-//! Judges a shell command: first each of its simple commands, then the whole.
+//! Judges a shell command by rules and permission mode (plan mode, auto and the others): first each of its simple
+//! commands, then the whole.
 //!
 //! The whole is as strict as its strictest part. A rule that allows is about the words of one simple command in the
 //! workspace: the redirections and variables before it are judged separately.

@@ -248,9 +248,10 @@ impl Permissions {
                 let reason = format!("`{}` is not one of the tools it was given", call.name);
                 return (Opinion::deny(reason), Grant::default());
             }
-            if let Some(narrower) = limit.mode {
-                opinion = opinion
-                    .merge_stricter(self.build_judgement(narrower, world).judge_call(tool, call).0);
+            if let Some(narrower_mode) = limit.mode {
+                opinion = opinion.merge_stricter(
+                    self.build_judgement(narrower_mode, world).judge_call(tool, call).0,
+                );
             }
         }
         (opinion, grant)

@@ -168,7 +168,7 @@ impl PathPattern {
     /// Returns the absolute paths that the pattern means, for allowing. Inside the workspace no link is followed: a
     /// place elsewhere that a link leads to is not what the rule was made for.
     fn allowed_places(&self, world: &JudgementContext<'_>) -> Vec<PathBuf> {
-        match self.fixed_base(world) {
+        match self.rooted_pattern(world) {
             Some(base) => vec![resolve_certain_part(&base, self.is_exact(), world), base],
             None => world.roots.iter().map(|root| root.join(self.relative_text())).collect(),
         }
@@ -176,7 +176,7 @@ impl PathPattern {
 
     /// Returns the absolute paths that the pattern means, for forbidding: from everywhere, links followed and not.
     fn forbidden_patterns(&self, world: &JudgementContext<'_>) -> Vec<PathBuf> {
-        let mut bases = match self.fixed_base(world) {
+        let mut bases = match self.rooted_pattern(world) {
             Some(base) => vec![base],
             None => {
                 let starts = world.roots.iter().map(PathBuf::as_path).chain([world.cwd]);
@@ -191,7 +191,7 @@ impl PathPattern {
 
     /// The pattern from the root when it is not relative to a workspace. One below an unknown home
     /// is about nothing.
-    fn fixed_base(&self, world: &JudgementContext<'_>) -> Option<PathBuf> {
+    fn rooted_pattern(&self, world: &JudgementContext<'_>) -> Option<PathBuf> {
         if self.text.starts_with('/') {
             return Some(PathBuf::from(&self.text));
         }

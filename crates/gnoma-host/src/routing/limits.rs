@@ -43,6 +43,7 @@ pub(super) fn convert_settings(settings: &RoutingSettings, home: Option<&Path>) 
         verify: router.verify,
         checks: router.checks.clone(),
         failover: router.failover,
+        learn: router.learn,
         local_only: settings.privacy.incognito && settings.privacy.local_only,
         classifier,
         only_classifies,
@@ -129,6 +130,11 @@ mod tests {
             &ProjectSettings::from(gnoma_config::load_settings(&sources).unwrap()).routing,
             Some(folder.path()),
         )
+    }
+
+    #[test]
+    fn router_learns_from_outcomes_unless_the_settings_say_no() {
+        assert!(wishes_of("").learn && !wishes_of("[router]\nlearn = false\n").learn);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Opens the judged file and no other, following no symbolic link.
+//! Opens the judged file and no other, following no symlink (symbolic link).
 //!
 //! A path is resolved once, when a call is examined; after that it must contain no link. Swapping a folder or file
 //! for a link between the check and the use leads to an error, not to a file elsewhere: the kernel refuses every

@@ -17,7 +17,7 @@ static KEPT: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Installs the hook that keeps messages while the view has the terminal, once. A hook that is to see every panic must
 /// be installed after it.
-pub fn install_panic_hook() {
+pub fn capture_panics() {
     INSTALL.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
@@ -30,7 +30,7 @@ pub fn install_panic_hook() {
 
 /// Keeps messages from now on.
 pub(super) fn capture_messages() {
-    install_panic_hook();
+    capture_panics();
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
 }
 

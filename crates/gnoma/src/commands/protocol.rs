@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::common::{print_raw_data, print_safe_text};
 use crate::report::Exit;
 
-#[path = "../../build/integer_limits.rs"]
 mod integer_limits;
 
 /// Made by `cargo xtask schema` from the types themselves; a test keeps it true. Compressed when the program

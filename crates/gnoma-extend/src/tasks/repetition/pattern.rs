@@ -250,7 +250,7 @@ impl Turns {
             if outside > limit {
                 continue;
             }
-            let is_linked = self.is_linked(step, pattern, history);
+            let shares_argument = self.shares_argument(step, pattern, history);
             score += match step.kind {
                 StepKind::Command => {
                     let words = step.template.literal_words(&self.steps.vocabulary).count();
@@ -259,13 +259,13 @@ impl Turns {
                     match () {
                         () if words < 2 => 0,
                         () if self.steps.vocabulary.join(&head) == COMMIT_WORDS => COMMIT,
-                        () if is_linked => LINKED_COMMAND,
+                        () if shares_argument => LINKED_COMMAND,
                         () if self.count_outside(step, near, has_head) == 0 => RARE_COMMAND,
                         () if outside == 0 && words >= MANY_WORDS => RARE_WORDS,
                         () => 0,
                     }
                 }
-                StepKind::Edit | StepKind::Write if is_linked => LINKED_FILE,
+                StepKind::Edit | StepKind::Write if shares_argument => LINKED_FILE,
                 StepKind::Edit | StepKind::Write
                     if step.template.slot_count() == 0 && outside == 0 =>
                 {
@@ -294,7 +294,12 @@ impl Turns {
     }
 
     /// Reports whether an argument in a step also occurs in another step, or a command's argument in the messages.
-    fn is_linked(&self, step: &PatternStep, pattern: &Pattern, history: &[PastSession]) -> bool {
+    fn shares_argument(
+        &self,
+        step: &PatternStep,
+        pattern: &Pattern,
+        history: &[PastSession],
+    ) -> bool {
         let holds = |step: &PatternStep, argument: &Values| {
             step.template.slot_count() > 0
                 && step.found.iter().zip(argument).all(|(id, value)| {

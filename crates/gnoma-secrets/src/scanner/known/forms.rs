@@ -111,7 +111,7 @@ fn give_rare_forms(
     give(digits, each_byte(value, &mut |byte| format!("{byte:03}")));
     give(digits, each_byte(value, &mut |byte| format!("0x{byte:02x}")));
     in_code(value, give);
-    in_words(value, give);
+    in_dump_words(value, give);
 }
 
 /// Base64 and hexadecimal digits with `rev` after the encoder, or before it.
@@ -155,7 +155,7 @@ fn in_code(value: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
 
 /// The words of `od` and `hexdump`, in the byte order of nearly every machine. What is written with a sign
 /// looks the same, since letters have none.
-fn in_words(value: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
+fn in_dump_words(value: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
     let digits = FormScript::Digits;
     for start in 0..2 {
         let mut two = |write: fn(u16) -> String| {

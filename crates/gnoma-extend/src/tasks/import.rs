@@ -9,6 +9,8 @@ use crate::front_matter::FrontMatter;
 
 /// The place that stands for all words behind a command.
 const ALL_WORDS: &str = "$ARGUMENTS";
+/// Stands before the number of a word.
+const POSITION: &str = "$ARGUMENTS[";
 /// Begins the names of arguments that a command numbers.
 const NUMBERED: &str = "arg";
 /// Fields of commands that tasks have under the same name.
@@ -78,17 +80,21 @@ pub fn import_command(
 fn name_arguments(body: &str, has_named_words: bool) -> (String, Vec<String>) {
     let mut text = String::new();
     let (mut highest, mut named, mut takes_all) = (0, Vec::new(), false);
+    let first = u8::from(!counts_from_zero(body));
     let mut rest = body;
     while let Some(at) = rest.find('$') {
         let (before, place) = rest.split_at(at);
         text.push_str(before);
+        if let Some((number, length)) = read_position(place, first) {
+            highest = highest.max(number);
+            text.push_str(&format!("${{{NUMBERED}{number}}}"));
+            rest = place.get(length..).unwrap_or_default();
+            continue;
+        }
         let word = word_behind_dollar(place);
         if place.starts_with(ALL_WORDS) && word.len() + 1 == ALL_WORDS.len() {
             takes_all = true;
             text.push_str(ALL_WORDS);
-        } else if let [digit @ b'1'..=b'9'] = word.as_bytes() {
-            highest = highest.max(digit - b'0');
-            text.push_str(&format!("${{{NUMBERED}{word}}}"));
         } else if has_named_words && is_argument_name(word) {
             let name = word.to_lowercase();
             text.push_str(&format!("${{{name}}}"));
@@ -115,6 +121,26 @@ fn name_arguments(body: &str, has_named_words: bool) -> (String, Vec<String>) {
         text = text.replace(ALL_WORDS, &all.join(" "));
     }
     (text, names)
+}
+
+/// Reports whether a command calls its first word `$0` or `$ARGUMENTS[0]`; other commands call it `$1`.
+fn counts_from_zero(body: &str) -> bool {
+    body.contains(POSITION)
+        || body
+            .match_indices('$')
+            .any(|(at, _)| word_behind_dollar(body.get(at..).unwrap_or_default()) == "0")
+}
+
+/// Reads the position of a word, `$2` or `$ARGUMENTS[2]`. Returns its number, counted from one, and the length of the
+/// place in bytes; `first` is what the command calls its first word.
+fn read_position(place: &str, first: u8) -> Option<(u8, usize)> {
+    let (word, length) = match place.strip_prefix(POSITION).and_then(|rest| rest.split_once(']')) {
+        Some((word, _)) => (word, POSITION.len() + word.len() + 1),
+        None => (word_behind_dollar(place), 1 + word_behind_dollar(place).len()),
+    };
+    let [digit @ b'0'..=b'9'] = word.as_bytes() else { return None };
+    let number = (digit - b'0').checked_sub(first)? + 1;
+    (number <= 9).then_some((number, length))
 }
 
 /// The letters, digits and `_` behind the `$` at the beginning of a text.
@@ -170,6 +196,8 @@ mod tests {
         assert_eq!(usage("Do $ARGUMENTS", false), "t [WORDS]");
         assert_eq!(usage("Read $FILE, then $FILE and $1", true), "t [ARG1] [FILE]");
         assert_eq!(usage("Read $FILE", false), "t");
+        assert_eq!(usage("Compare $0 with $1", false), "t [ARG1] [ARG2]");
+        assert_eq!(usage("Read $ARGUMENTS[0]", false), "t [ARG1]");
         assert_eq!(
             usage("Costs $5.00 or 3$", false),
             "t [ARG5]".replace("[ARG5]", "[ARG1] [ARG2] [ARG3] [ARG4] [ARG5]")

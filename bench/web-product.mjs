@@ -256,6 +256,8 @@ async function conversation(given) {
   await write(desk, "explore");
   await desk.waitForSelector(".group");
   await idle(desk);
+  // The line is drawn once more when the turn is over.
+  await desk.waitForFunction(() => /Explored/.test(document.querySelector(".group > summary").textContent), null, { timeout: 10000 }).catch(() => {});
   say(/Explored.*1 read, 2 searches/.test(await desk.textContent(".group > summary")), "looks in a row are one line", await desk.textContent(".group > summary"));
   await desk.locator(".group > summary").click();
   say(/Searched.*def.*\d+ hits?/.test(await desk.locator(".group .tool").nth(1).locator("summary").first().textContent()), "a search says what it found");

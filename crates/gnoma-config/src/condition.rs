@@ -7,7 +7,7 @@ const ALL_PERCENT: u8 = 100;
 
 /// A range of percent, both ends in it; the first is no larger than the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
+pub(crate) struct Share {
     /// The first percent of the range.
     pub from: u8,
     /// Last, up to 100.
@@ -23,7 +23,7 @@ fn parse_digits(text: &str) -> Option<u16> {
 impl Share {
     /// Reads a range such as `40-100`.
     #[must_use]
-    pub fn parse_range(text: &str) -> Option<Self> {
+    pub(crate) fn parse_range(text: &str) -> Option<Self> {
         let (from, to) = text.split_once('-')?;
         let percent = |text: &str| u8::try_from(parse_digits(text.trim())?).ok();
         let share = Self { from: percent(from)?, to: percent(to)? };

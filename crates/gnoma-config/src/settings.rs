@@ -47,7 +47,7 @@ pub use self::{
     source::ValueSource,
     tools::{Compaction, Tools},
 };
-pub use crate::condition::{Share, arm_named};
+pub use crate::condition::arm_named;
 
 /// All settings of gnoma.
 #[derive(Clone, Debug)]

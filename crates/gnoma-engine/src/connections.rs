@@ -1,12 +1,9 @@
 //! The connections through which arms are called. Nothing gives the provider itself: each call goes through the firewall
 //! of the session that makes it.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
-use gnoma_core::{ErrorKind, ModelRef, ProviderError};
+use gnoma_core::{ErrorKind, ModelRef, ProviderError, sync::Mutex};
 use gnoma_guard::firewall::{Connection, Firewall, GuardedProvider};
 use gnoma_router::Arm;
 
@@ -27,7 +24,7 @@ pub(crate) struct Connections(Mutex<HashMap<ModelRef, Connection>>);
 impl Connections {
     /// Adds the connection of an arm; it replaces the one before.
     pub(crate) fn insert(&self, arm: ModelRef, connection: Connection) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(arm, connection);
+        self.0.lock().insert(arm, connection);
     }
 
     /// Returns the provider of an arm behind the firewall of the session that calls.
@@ -39,7 +36,7 @@ impl Connections {
         arm: &ModelRef,
         firewall: &Arc<Firewall>,
     ) -> Result<GuardedProvider, ProviderError> {
-        let connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let connections = self.0.lock();
         let connection = connections.get(arm).map(|connection| connection.with_firewall(firewall));
         connection.ok_or_else(|| {
             let text = format!("{arm} is not one of this session's models");

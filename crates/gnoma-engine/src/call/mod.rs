@@ -19,7 +19,8 @@
 //! - A call ends once, and wants nothing any more then.
 //! - It waits for one thing at a time: the driver, a stream or a timer.
 //! - Every attempt that [`CallEffect::OpenStream`] begins is settled once.
-//! - It appends nothing to the conversation but the beginning of an answer that has filled the window.
+//! - It appends nothing to the conversation but the beginning of an answer that has filled the window, and the
+//!   note to continue it.
 
 mod attempts;
 mod draft;

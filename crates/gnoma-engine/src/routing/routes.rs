@@ -4,17 +4,13 @@
 //! `gnoma-router` contains the policy and is pure; here it gets the current arms, the clock and what calls show.
 //! Nothing waits in here: what has to wait (a ledger, a memory) is a port that the session calls.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use gnoma_core::{
     ModelRef, ProviderError, Usage,
     ledger::{Amount, Ledger, SettledCall},
     store::StoreFuture,
+    sync::{Mutex, MutexGuard},
 };
 use gnoma_guard::firewall::{Connection, Firewall, GuardedProvider};
 use gnoma_router::{
@@ -114,7 +110,7 @@ impl Routes {
 
     /// Locks the state; a panic elsewhere does not make what was noted worse.
     fn lock_state(&self) -> MutexGuard<'_, RoutingState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Gives `work` access to the arms and all that is known of them. Nobody else has it meanwhile, so `work` must not

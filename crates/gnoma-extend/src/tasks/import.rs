@@ -80,7 +80,8 @@ pub fn import_command(
 fn name_arguments(body: &str, has_named_words: bool) -> (String, Vec<String>) {
     let mut text = String::new();
     let (mut highest, mut named, mut takes_all) = (0, Vec::new(), false);
-    let first = u8::from(!counts_from_zero(body));
+    // Codex counts from one, and knows no `$0`.
+    let first = u8::from(has_named_words || !counts_from_zero(body));
     let mut rest = body;
     while let Some(at) = rest.find('$') {
         let (before, place) = rest.split_at(at);
@@ -198,6 +199,7 @@ mod tests {
         assert_eq!(usage("Read $FILE", false), "t");
         assert_eq!(usage("Compare $0 with $1", false), "t [ARG1] [ARG2]");
         assert_eq!(usage("Read $ARGUMENTS[0]", false), "t [ARG1]");
+        assert_eq!(usage("Print $1 as awk prints $0", true), "t [ARG1]");
         assert_eq!(
             usage("Costs $5.00 or 3$", false),
             "t [ARG5]".replace("[ARG5]", "[ARG1] [ARG2] [ARG3] [ARG4] [ARG5]")

@@ -7,8 +7,7 @@ use super::command_words::program_of;
 /// Programs that show no content whatever their options are.
 const SHOWING_METADATA: [&str; 4] = ["dir", "ls", "stat", "vdir"];
 /// Programs that show or take a link itself, unless an option says otherwise.
-const TAKING_LINKS: [&str; 10] =
-    ["cp", "cpio", "du", "file", "find", "git", "mv", "rsync", "stat", "tar"];
+const TAKING_LINKS: [&str; 9] = ["cpio", "du", "file", "find", "git", "mv", "rsync", "stat", "tar"];
 /// Commands of git that name files, each with the options that keep it so.
 const NAMING_OF_GIT: [(&str, &[&str]); 3] = [
     ("check-ignore", &["-q", "-v", "-n", "--quiet", "--verbose", "--non-matching", "--no-index"]),
@@ -81,15 +80,32 @@ pub(super) fn is_all(command: &Invocation) -> bool {
 
 /// Reports whether a command shows or takes the links that it is given, and not where they lead.
 pub(super) fn shows_links(command: &Invocation) -> bool {
+    let program = program_of(command);
     let options = || command.words.iter().flatten().filter(|word| word.starts_with('-'));
-    let is_following = |word: &String| match word.strip_prefix("--") {
-        Some(long) => long.starts_with("dereference") || long == "copy-links",
-        None => word.contains(['H', 'L']),
+    // Letters by which a program follows links, beside `-H` and `-L`.
+    let letters: &[char] = match program {
+        "du" => &['D'],
+        "rsync" => &['k'],
+        "tar" => &['h'],
+        _ => &[],
     };
-    if options().any(is_following) {
+    let is_following = |word: &String| match word.strip_prefix("--") {
+        Some(long) => {
+            long.starts_with("deref") || (long.starts_with("copy-") && long.ends_with("links"))
+        }
+        None => word.contains(['H', 'L']) || word.contains(letters) || word == "-follow",
+    };
+    // tar's first word can be letters without a dash.
+    let first = command.words.get(1).and_then(Option::as_ref).filter(|_| program == "tar");
+    if options().chain(first).any(is_following) {
         return false;
     }
-    match program_of(command) {
+    match program {
+        // Without one of these a copy has what a link leads to.
+        "cp" => options().any(|word| match word.strip_prefix("--") {
+            Some(long) => ["archive", "no-dereference", "recursive"].contains(&long),
+            None => word.contains(['a', 'd', 'P', 'r', 'R']),
+        }),
         "dir" | "ls" => options().any(|word| {
             let long = word.strip_prefix("--");
             long.map_or(word.contains(['d', 'F', 'g', 'l', 'n', 'o']), |long| long == "directory")

@@ -266,6 +266,7 @@ fn glob_through_a_symlink_that_leads_outside_asks_and_grants_the_target() {
         "ls -lL *",
         "stat -L *",
         "wc -l o*",
+        "du -D *",
     ] {
         let call = format!("bash {command}");
         assert_eq!(desk.says(&call), "ask", "{command}");

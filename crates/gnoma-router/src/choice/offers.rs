@@ -150,7 +150,7 @@ impl RoutingState {
             (None, None) if arm.only_chosen => {
                 Some(ArmExclusion::Lasting("is used only where you choose it".into()))
             }
-            (None, None) if self.settings.only_classifies(&arm.id) => {
+            (None, None) if self.settings.is_classifier_only(&arm.id) => {
                 Some(ArmExclusion::Lasting("only sorts requests (`slm`)".into()))
             }
             (None, None) => {

@@ -173,7 +173,7 @@ impl RouterSettings {
     }
 
     /// Reports whether the arm is only there to classify tasks.
-    pub(super) fn only_classifies(&self, arm: &ModelRef) -> bool {
+    pub(super) fn is_classifier_only(&self, arm: &ModelRef) -> bool {
         self.only_classifies && self.classifier.as_ref() == Some(arm)
     }
 }
